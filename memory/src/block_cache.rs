@@ -2,9 +2,9 @@
 //!
 //! musl takes each block of 128 KiB and more from the system and gives it back when it is freed,
 //! and most of the groups that it cuts smaller ones from as well. Each page of a new block then
-//! costs a page fault, in which the system clears it: an animation of 300 frames of a megapixel
-//! had 506,000. Conversions ask for the same sizes again and again, so that a few MiB of freed
-//! blocks serve most of their requests.
+//! costs a page fault, in which the system clears it: an animation of 300 frames of a megapixel had
+//! 506,000. Conversions allocate blocks of the same sizes again and again, so that a few MiB of
+//! freed blocks serve most of their requests.
 //!
 //! With it, and with huge pages for large blocks, a small photograph has no page faults where musl
 //! has 380, and an animation of 125 frames of 0.7 megapixels 27,000 where musl has 146,000 and
@@ -24,39 +24,39 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// Larger blocks are not kept. Those of an animation's canvases are smaller.
+/// Larger blocks are not kept. The blocks of an animation's canvases are smaller.
 const LARGEST: usize = 4 << 20;
 
 /// Classes of 16, 32, 48 and 64 bytes, then four for each power of two up to [`LARGEST`].
 const CLASSES: usize = 4 + 4 * (LARGEST.ilog2() - 6) as usize;
 
-/// The alignment of every block of a class, that of `max_align_t`.
+/// The alignment of every block of a class: the alignment of `max_align_t`.
 const ALIGN: usize = 16;
 
-/// The bytes that are kept while no conversion runs: what one of a small picture takes. No block
-/// that has a huge page fits.
+/// The bytes that are kept while no conversion runs: a conversion of a small picture takes as much.
+/// No block that has a huge page fits.
 const LEAST_KEPT: usize = (3 << 19) - 1;
 
 /// The most bytes that are kept while conversions run.
 const MOST_KEPT: usize = 8 << 20;
 
-/// Blocks of this size and larger count as being in use, which tells whether conversions run.
+/// Blocks of this size and larger count as being in use, which shows whether conversions run.
 const COUNTED: usize = 4096;
 
 /// Freed blocks in front of the system's allocator. Blocks above 4 MiB or of a larger alignment
 /// than 16 go to the system's allocator alone.
 ///
-/// The cache keeps as many bytes as larger blocks in use have, but at least 1.5 MiB and at most
-/// 8 MiB: when a conversion ends, what it used goes back to the system.
+/// The cache keeps as many bytes as larger blocks in use have, but at least 1.5 MiB and at most 8
+/// MiB: when a conversion ends, its memory goes back to the system.
 ///
 /// No thread waits for another: where a list is in use, the system's allocator serves.
 pub struct BlockCache {
     lists: [FreeList; CLASSES],
-    /// The bytes of all blocks in the lists, and of those that are just being put there.
+    /// The bytes of all blocks in the lists, and of blocks that are just being put there.
     kept: AtomicUsize,
     /// The bytes in use in blocks of [`COUNTED`] bytes and more.
     used: AtomicUsize,
-    /// The class that is asked next to give up a block.
+    /// The next class that has to give up a block.
     next: AtomicUsize,
 }
 
@@ -125,7 +125,7 @@ impl BlockCache {
     }
 
     /// Gives blocks to the system until no more is kept than should be; false if that did not
-    /// succeed. A class whose blocks were wanted since it was last asked is spared at first.
+    /// succeed. A class whose blocks were used since its last turn is spared at first.
     fn make_room(&self) -> bool {
         for _ in 0..2 * CLASSES {
             let class = self.next.fetch_add(1, Ordering::Relaxed) % CLASSES;
@@ -232,7 +232,7 @@ unsafe impl GlobalAlloc for BlockCache {
 struct FreeList {
     /// The block that was freed last, null if there is none, or [`IN_USE`].
     top: AtomicPtr<FreeBlock>,
-    /// Whether a block was taken since the class was last asked to give one up.
+    /// Whether a block was taken since the class last had to give one up.
     wanted: AtomicBool,
 }
 

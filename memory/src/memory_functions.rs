@@ -289,7 +289,7 @@ mod tests {
         for size in sizes() {
             let left = bytes(size + 1);
             let mut right = left.clone();
-            // What lies beyond the ranges does not count.
+            // Bytes beyond the ranges do not count.
             right[size] ^= 0xff;
             // SAFETY: both have more bytes.
             let (order, differ) = unsafe {

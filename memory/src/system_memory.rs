@@ -2,8 +2,8 @@
 //! of their own that the system may fill with huge pages.
 //!
 //! A page of 4 KiB that is touched first costs a page fault, and a virtual machine makes that
-//! dearer: 6 MB took 2.6 ms, by huge pages 0.15 ms. Linux uses them where it is asked to, unless it
-//! is set to `never` (`/sys/kernel/mm/transparent_hugepage/enabled`).
+//! dearer: 6 MB took 2.6 ms, by huge pages 0.15 ms. Linux uses them where a program requests them,
+//! unless it is set to `never` (`/sys/kernel/mm/transparent_hugepage/enabled`).
 
 #![expect(
     unsafe_code,
@@ -22,7 +22,7 @@ const HUGE: usize = 2 << 20;
 const PAGE: usize = 64 << 10;
 
 /// Larger blocks are mappings of their own. One that is smaller than a huge page gets one, so that
-/// up to three quarters of a MiB are resident that nobody asked for.
+/// up to three quarters of a MiB are resident that no program requested.
 const LARGEST_UNMAPPED: usize = 5 << 18;
 
 /// Whether a block is a mapping of its own.
@@ -121,8 +121,8 @@ fn map(size: usize) -> *mut u8 {
         return ptr::null_mut();
     };
     let before = mapped.addr().wrapping_neg() % HUGE;
-    // SAFETY: these ranges are within what was just mapped, and nothing uses them. If the calls
-    // fail, some addresses stay taken, or the pages are small.
+    // SAFETY: these ranges are within the new mapping, and nothing uses them. If the calls fail,
+    // some addresses stay taken, or the pages are small.
     unsafe {
         let block = mapped.byte_add(before);
         if before > 0 {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Who holds how many bytes of a budget.
+/// The bytes of a budget that each account holds.
 ///
 /// An account that already holds something may hold three quarters of the budget
 /// ([`AccountShares::limit`]), so that a quarter is left for others.
@@ -13,7 +13,7 @@ pub struct AccountShares {
     by_account: HashMap<u64, u64>,
 }
 
-/// What one connection, download or conversion holds.
+/// The share of one connection, download or conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     /// Bytes.

@@ -79,7 +79,7 @@ pub fn client_group(address: IpAddr) -> IpAddr {
         .map_or(address, |Network(network)| network.addr())
 }
 
-/// What each of the [`client_networks`] may have, as a multiple of what one client may.
+/// The limits of the [`client_networks`], as multiples of one client's limit.
 ///
 /// Providers give a home a /56 and a company a /48 (RIPE-690), of which a client picks its /64s at
 /// will: counted by /64 alone, one customer would have 256 or 65,536 times the limit. With these
@@ -102,9 +102,9 @@ pub fn client_networks(address: IpAddr) -> impl Iterator<Item = Network> {
     })
 }
 
-/// The network around an address that is kept in place of the address: enough for people to tell
-/// their home from elsewhere, and not a household from its neighbors. It is the /24 of an IPv4
-/// address, and of an IPv6 address the /56, which providers give a home.
+/// The network around an address that is kept in place of the address: people can tell their home
+/// from elsewhere, and not a household from its neighbors. It is the /24 of an IPv4 address, and of
+/// an IPv6 address the /56, which providers give a home.
 pub fn surrounding_network(address: IpAddr) -> Network {
     let address = address.to_canonical();
     let prefix = match address {

@@ -1,4 +1,4 @@
-//! What requests share, and how much of it one account or one address may have: memory and workers
+//! Resources that requests share, and the limits of one account or one address: memory and workers
 //! ([`MemoryBudget`], [`AccountShares`]), turns ([`FairQueue`]), attempts ([`RateLimiter`]),
 //! conversions a minute and a month ([`Quotas`]), connections ([`ConnectionCounts`]).
 

@@ -27,7 +27,7 @@ pub struct Quotas {
 #[derive(Clone, Default)]
 struct InProgress(Arc<Mutex<HashMap<Key, u64>>>);
 
-/// What is counted: an account, or one of its tokens.
+/// The key of a count: an account, or one of its tokens.
 type Key = (AccountId, Option<TokenNumber>);
 
 /// A conversion in progress, which ends when this is dropped.
@@ -37,7 +37,7 @@ pub struct QuotaGuard {
     limits: Vec<LimitStatus>,
 }
 
-/// One limit of an account or a token, and what is left of it.
+/// One limit of an account or a token, and its remaining amount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitStatus {
     /// `rate` or `month` of the account, `token-rate` or `token-month`.
@@ -46,11 +46,11 @@ pub struct LimitStatus {
     pub quota: u64,
     /// The length of the window.
     pub window: Duration,
-    /// What is left; `None` where it was not asked for.
+    /// The remaining amount; `None` if it was not read.
     pub remaining: Option<RemainingQuota>,
 }
 
-/// What is left of a limit.
+/// The remaining amount of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemainingQuota {
     /// Conversions.
@@ -71,9 +71,9 @@ pub enum QuotaError {
 /// A limit that is used up.
 #[derive(Debug, PartialEq, Eq)]
 pub struct QuotaExceeded {
-    /// Whose limit it is.
+    /// The account or the token.
     pub scope: LimitScope,
-    /// Which one.
+    /// The limit.
     pub limit: ExceededLimit,
     /// When another try may succeed.
     pub retry_after: Duration,
@@ -81,12 +81,12 @@ pub struct QuotaExceeded {
     pub limits: Vec<LimitStatus>,
 }
 
-/// Whose conversions a limit counts.
+/// The conversions that a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitScope {
-    /// Those of the account.
+    /// The conversions of the account.
     Account,
-    /// Those by the token.
+    /// The conversions by the token.
     Token,
 }
 
@@ -110,7 +110,7 @@ pub enum ExceededLimit {
     },
 }
 
-/// The limits of an account or a token, with what is known of them.
+/// The limits of an account or a token, with their known counts.
 #[derive(Clone, Copy)]
 struct Layer {
     scope: LimitScope,
@@ -124,7 +124,7 @@ struct Layer {
     month: Option<Month>,
     /// Those that are not yet.
     in_progress: u64,
-    /// What is left of the rate.
+    /// The remaining amount of the rate.
     rate: Option<RemainingQuota>,
 }
 
@@ -205,7 +205,7 @@ impl Quotas {
         }
     }
 
-    /// What to tell a caller whose conversion was not recorded, because the month is full by now.
+    /// The error for a conversion that was not recorded because the month is full by now.
     pub fn exceeded(&self, store: &Store, caller: &Caller, of_token: bool) -> QuotaExceeded {
         let mut layers = self.layers(store, caller);
         for layer in &mut layers {
@@ -228,8 +228,8 @@ impl Quotas {
     }
 
     /// Checks whether the caller may have one conversion more, before its body is read. The event
-    /// loop calls it, so it goes by what is in memory: a month that is not known there passes, and
-    /// [`Quotas::take`] asks the disk.
+    /// loop calls it, so it reads memory alone: a month that is not known there passes, and
+    /// [`Quotas::take`] reads the disk.
     ///
     /// # Errors
     /// A limit is used up.
@@ -253,7 +253,7 @@ impl Quotas {
     /// See [`QuotaError`].
     pub fn take(&self, store: &Store, caller: &Caller) -> Result<QuotaGuard, QuotaError> {
         let mut layers = self.layers(store, caller);
-        // It counts from now on, whatever else is checked, so that of two at the same time neither
+        // It counts from now on, before further checks, so that of two at the same time neither
         // overlooks the other.
         let mut guard = self.begin(&mut layers);
         for layer in &mut layers {
@@ -299,7 +299,7 @@ impl Quotas {
         ]
     }
 
-    /// Counts a conversion as in progress, and tells each layer how many others are.
+    /// Counts a conversion as in progress, and gives each layer the number of the others.
     fn begin(&self, layers: &mut [Layer; 2]) -> QuotaGuard {
         let mut all = self.in_progress.lock();
         for layer in &mut *layers {
@@ -321,7 +321,7 @@ impl Quotas {
 
 impl InProgress {
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, u64>> {
-        // A map of counts is whole at all times, whoever panicked.
+        // A map of counts is whole at all times, even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -531,7 +531,7 @@ mod tests {
             assert_eq!(first.limits()[0].quota, allowed);
             let more = (1..20).filter(|_| quotas.take(&store, caller).is_ok());
             assert_eq!(more.count() as u64 + 1, allowed, "{replicas}");
-            // What was set is told.
+            // The set limit is reported.
             let exceeded = exceeded(&quotas, &store, caller);
             assert_eq!(exceeded.limit, ExceededLimit::Rate { times: 10 });
         }

@@ -26,7 +26,7 @@ pub struct Rate {
     pub window: Duration,
 }
 
-/// What a key has left.
+/// The remaining times of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remaining {
     /// How many times may be taken at once.
@@ -55,11 +55,11 @@ impl<K> Default for RateLimiter<K> {
 }
 
 impl<K: Copy + Eq + Hash> RateLimiter<K> {
-    /// Takes one of the times of each of these keys, and returns what each has left.
+    /// Takes one of the times of each of these keys, and returns the remaining times of each.
     ///
     /// # Errors
-    /// The index of the first key that has none left. Nothing is taken then of any key, so asking
-    /// too often does not lengthen the wait.
+    /// The index of the first key that has none left. No key loses a time then, so trying too often
+    /// does not lengthen the wait.
     pub fn take(
         &self,
         keys: &[(K, Rate)],
@@ -93,7 +93,7 @@ impl<K: Copy + Eq + Hash> RateLimiter<K> {
     }
 
     fn lock(&self) -> MutexGuard<'_, FullTimes<K>> {
-        // A map of moments is whole at all times, whoever panicked.
+        // A map of moments is whole at all times, even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -170,7 +170,7 @@ impl<K: Copy + Eq + Hash> FullTimes<K> {
 }
 
 impl Rate {
-    /// What is left of it until all is back at `full_at`.
+    /// The remaining times until all are back at `full_at`.
     fn left(self, full_at: Instant, now: Instant) -> Remaining {
         let full_after = full_at.saturating_duration_since(now);
         let free = self.window.saturating_sub(full_after);

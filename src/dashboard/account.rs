@@ -1,5 +1,5 @@
-//! What owners do with their accounts: they change the e-mail address or the password, or delete
-//! the account. All of these ask for the present password, and count wrong ones as sign-in does.
+//! Changes of an account by its owner: of the e-mail address and the password, and its deletion.
+//! All of them need the present password, and count wrong ones as sign-in does.
 
 use super::context::{Form, SignedIn};
 use super::document::{Viewer, document, message};

@@ -36,8 +36,8 @@ pub static ASSETS: [Asset; 6] = [
         media_type: JAVASCRIPT,
         sources: &["script/base.js"],
     },
-    // The scripts of the dashboard and of the page that converts have that of all pages in them, so
-    // that a page loads one.
+    // The scripts of the dashboard and of the page that converts contain the script of all pages,
+    // so that a page loads one.
     Asset {
         path: paths::USAGE_SCRIPT,
         media_type: JAVASCRIPT,

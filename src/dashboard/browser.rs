@@ -1,13 +1,13 @@
-//! A browser's name and system as people say them, such as `Firefox on Linux`.
+//! A browser's name and system in words, such as `Firefox on Linux`.
 //!
-//! `User-Agent` is whatever somebody sends. Only words of the tables here are told of it, so it
-//! brings nothing else into the database or a page, however long or odd it is.
+//! A client sends any `User-Agent`. Only words of the tables here are shown, so it brings nothing
+//! else into the database or a page, however long or odd it is.
 
 /// The most bytes that are looked at; browsers send some 100.
 const MAX_BYTES: usize = 512;
 
-/// What a browser's `User-Agent` has in it, and the browser's name. Most of them also have what
-/// those below them have.
+/// A word of a browser's `User-Agent`, and the browser's name. Most of them also have what those
+/// below them have.
 const BROWSERS: [(&str, &str); 20] = [
     ("Edg/", "Edge"),
     ("EdgA/", "Edge"),
@@ -31,7 +31,7 @@ const BROWSERS: [(&str, &str); 20] = [
     ("Wget/", "Wget"),
 ];
 
-/// What tells a system in `User-Agent`, and the system's name. iPhones mention macOS, and Android
+/// A word of a system in `User-Agent`, and the system's name. iPhones mention macOS, and Android
 /// mentions Linux.
 const SYSTEMS: [(&str, &str); 9] = [
     ("iPhone", "iPhone"),

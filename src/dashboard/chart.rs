@@ -46,7 +46,7 @@ struct Plot {
     title: &'static str,
     /// A value as the scale shows it.
     label: fn(u64) -> String,
-    /// What each column has, from back to front.
+    /// The bars of each column, from back to front.
     bars: &'static [Bar],
 }
 
@@ -65,7 +65,8 @@ const CONVERSIONS: &[Bar] = &[Bar {
     value: |totals| totals.conversions,
 }];
 
-/// A bar of what was sent before a wider one of what came, so that both are told without color.
+/// A bar of the bytes sent before a wider one of the bytes received, so that both differ without
+/// color.
 const BYTES: &[Bar] = &[
     Bar {
         class: "in",
@@ -171,7 +172,7 @@ fn step(largest: u64) -> u64 {
     }
 }
 
-/// The height of a bar; what is not 0 is seen.
+/// The height of a bar; values other than 0 are visible.
 fn height(value: u64, top: u64) -> f64 {
     if value == 0 {
         return 0.0;

@@ -1,18 +1,18 @@
-//! What an action of the dashboard is given: the visitor, the service's settings, and a form.
+//! The input of a dashboard action: the visitor, the service's settings, and a form.
 
 use crate::store::{Browser, Session, Store, StoreError};
 use std::num::NonZeroU64;
 use std::ops::Deref;
 
-/// The visitor's cookies, and what the pages need of the service.
+/// The visitor's cookies, and the parts of the service that pages need.
 pub struct PageContext<'a> {
     /// Accounts, sessions and usage.
     pub store: &'a Store,
     /// The session cookie's value, unchecked.
     pub session_cookie: Option<&'a str>,
-    /// The device cookie's value, unchecked: it tells a browser that has signed in before.
+    /// The device cookie's value, unchecked: it marks a browser that has signed in before.
     pub device_cookie: Option<&'a str>,
-    /// What the browser tells about itself.
+    /// The browser's name and network.
     pub browser: Browser,
     /// The path and the query of the request.
     pub target: &'a str,
@@ -24,8 +24,7 @@ pub struct PageContext<'a> {
     pub monthly_quota: Option<NonZeroU64>,
     /// Most bytes of a picture's file.
     pub max_body: u64,
-    /// Reads a token's preset, and returns the text to store, or a sentence that says what is
-    /// wrong.
+    /// Reads a token's preset, and returns the text to store, or a sentence with its fault.
     pub check_preset: fn(&str) -> Result<String, String>,
     /// The title of the problem of a code, such as `body_too_large`.
     pub problem_title: fn(&str) -> Option<&'static str>,

@@ -121,7 +121,7 @@ fn compare_card() -> Markup {
     }
 }
 
-/// The pictures, each with what became of it.
+/// The pictures, each with its result.
 fn rows_card() -> Markup {
     html! {
         section.card #results hidden aria-labelledby="results-title" {

@@ -44,8 +44,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Details", &["alpha_quality", "near_lossless", "lossless"]),
 ];
 
-/// All fields, in groups that fold. The first group is open. A field that is empty shows what the
-/// token's preset says; what that fixes cannot be edited.
+/// All fields, in groups that fold. The first group is open. An empty field shows the value of the
+/// token's preset; fixed values cannot be edited.
 pub fn fields(preset: &Preset) -> Markup {
     html! {
         @for (group, names) in GROUPS {
@@ -84,12 +84,12 @@ fn field(row: &Parameter, preset: &Preset) -> Markup {
         .alternative_to(name)
         .map(|other| format!("as {} says", lower(other)));
     let default = of_preset.or(alternative.as_deref()).unwrap_or(plain);
-    // What the script shows in place of a preset's value once a request displaces that.
+    // The script shows this in place of a preset's value once a request displaces that.
     let displaced = of_preset.map(|_| plain);
     let words = value.words();
     let label = html! { label for=(id) { (title(name)) } };
     let input = match value {
-        // A box that is not ticked could not take back what the preset says.
+        // A box that is not ticked could not undo the preset's value.
         Value::Word(_) if words == ["true", "false"] && default == plain && !is_fixed => {
             return html! {
                 div.param {
@@ -170,7 +170,7 @@ fn default(row: &Parameter) -> &'static str {
     }
 }
 
-/// What browsers check a text by before it is sent.
+/// The pattern by which browsers check a text before it is sent.
 fn pattern(value: Value) -> Option<&'static str> {
     match value {
         Value::Size(..) => Some("[0-9]+([kKmMgG]([iI]?[bB])?|[bB])?"),
@@ -184,7 +184,7 @@ fn thousandths(number: i32) -> f64 {
     f64::from(number) / 1000.0
 }
 
-/// A parameter's name as a label. The group's name says that it is of a watermark.
+/// A parameter's name as a label. The group's name shows that it is of a watermark.
 fn title(name: &str) -> String {
     let name = name.strip_prefix("watermark_").unwrap_or(name);
     let mut title = name.replace('_', " ");

@@ -1,5 +1,5 @@
-//! The documentation: an index, and the files of `docs/` as pages. Examples for those who convert
-//! have this server's address, and, for whoever is signed in, the account's token.
+//! The documentation: an index, and the files of `docs/` as pages. Examples of conversions have
+//! this server's address, and, for a visitor who is signed in, the account's token.
 
 use super::context::PageContext;
 use super::docs_list::{DOC_PAGES, DocPage, Reader};
@@ -12,7 +12,7 @@ use maud::{Markup, PreEscaped, html};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// What stands in examples in place of a token.
+/// The placeholder of a token in examples.
 const YOUR_TOKEN: &str = "YOUR_TOKEN";
 
 /// A page of [`DOC_PAGES`] as the build script rendered it, in HTML.

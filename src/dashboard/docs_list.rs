@@ -1,19 +1,19 @@
-//! Which files of `docs/` are pages of the service. The build script reads this file too, so it
+//! The files of `docs/` that are pages of the service. The build script reads this file too, so it
 //! uses nothing of the program.
 
 /// A file of `docs/` that is a page.
 pub struct DocPage {
     /// The file's name without `.md`, and the last part of the page's path.
     pub name: &'static str,
-    /// What the index calls it.
+    /// Its name in the index.
     pub title: &'static str,
-    /// What the index says it is for.
+    /// Its purpose in the index.
     pub about: &'static str,
-    /// Who reads it.
+    /// Its readers.
     pub reader: Reader,
 }
 
-/// Who reads a page.
+/// The readers of a page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
     /// Somebody who converts. Examples have the reader's token and this server's address.

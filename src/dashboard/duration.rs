@@ -1,4 +1,4 @@
-//! Durations as people say them.
+//! Durations in words.
 
 /// The time in its two largest units, such as `40 seconds`, `1 minute and 30 seconds` or `8 days
 /// and 22 hours`. It is rounded up: who waits that long has waited long enough.

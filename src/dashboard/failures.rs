@@ -9,7 +9,7 @@ use maud::{Markup, html};
 /// Failed conversions on one page.
 pub const FAILURE_ROWS: usize = 10;
 
-/// Failed conversions. Whoever has none does not see the card. `reason` gives a problem in words by
+/// Failed conversions. The card is empty if there are none. `reason` gives a problem in words by
 /// its code.
 pub fn failures_card(
     view: &HistoryView,

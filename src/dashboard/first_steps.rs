@@ -1,4 +1,4 @@
-//! What somebody who has converted nothing yet is shown: the way to the first conversion.
+//! The way to the first conversion, for an account that has converted nothing yet.
 
 use super::context::SignedIn;
 use super::document::{command, curl_command};
@@ -7,7 +7,7 @@ use super::token_field::{Label, masked, token_field};
 use crate::store::TokenNumber;
 use maud::{Markup, html};
 
-/// Three steps. The script asks for the usage until there is some, and says so.
+/// Three steps. The script polls the usage until there is some, and shows it.
 pub fn first_steps(context: &SignedIn<'_>, token: &str) -> Markup {
     let curl = curl_command(context.base_url, &masked(token));
     let label = Label::Above("Keep it to yourself: whoever has it converts in your name.");

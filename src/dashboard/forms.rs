@@ -1,4 +1,4 @@
-//! What the forms have in common: the session's secret, and reasons why a form was not taken.
+//! Parts that forms share: the session's secret, and reasons why a form was not taken.
 
 use super::context::Form;
 use super::document::{Viewer, document};
@@ -33,7 +33,7 @@ pub fn stale_form(session: &Session) -> Outcome {
     )
 }
 
-/// What was just done.
+/// The notice of the last action.
 pub fn notice(done: Option<&str>) -> Markup {
     html! {
         @if let Some(done) = done { p.notice role="status" { (done) } }

@@ -1,4 +1,4 @@
-//! The usage history on the dashboard: sums, conversions, and what filters them.
+//! The usage history on the dashboard: sums, conversions, and their filter.
 
 use super::chart::{chart, shares};
 use super::context::PageContext;
@@ -26,11 +26,12 @@ pub struct History {
     pub totals: Option<UsageTotals>,
     /// Charts.
     pub charts: Markup,
-    /// Conversions one by one, and those that failed.
+    /// Lists of conversions and of failed ones.
     pub lists: Markup,
 }
 
-/// The usage and the history of an account. If the filter cannot be used, it says so.
+/// The usage and the history of an account. If the filter cannot be used, there is a reason
+/// instead.
 ///
 /// # Errors
 /// The store failed.
@@ -41,7 +42,7 @@ pub fn history(
 ) -> Result<History, StoreError> {
     let store = context.store;
     let all_tokens = store.tokens(account)?;
-    // Whoever has had one token only does not see which one it was.
+    // The token is not shown if there was only one ever.
     let tokens = (all_tokens.len() > 1).then_some(&*all_tokens);
     let today = UsageFilter::today(store.now());
     let filters = view.texts.usage(&all_tokens);

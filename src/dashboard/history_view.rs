@@ -1,10 +1,10 @@
-//! Which part of the history is shown, and links to other parts.
+//! The shown part of the history, and links to other parts.
 
 use super::paths;
 use crate::store::{EntryId, FilterTexts};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// Which part of the history is shown.
+/// The shown part of the history.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryView {
     /// The filter of conversions and failures.

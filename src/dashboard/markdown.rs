@@ -29,7 +29,7 @@ pub type Resolve<'r> = &'r dyn Fn(&str) -> Result<Option<Target>, String>;
 /// out: the page has one beside the text.
 ///
 /// # Errors
-/// The sentence says what the page cannot show.
+/// The sentence names the element that the page cannot show.
 pub fn render(text: &str, resolve: Resolve<'_>) -> Result<Rendered, String> {
     let mut page = Page {
         out: Vec::new(),

@@ -25,7 +25,7 @@ pub struct Page {
     pub status: PageStatus,
     /// Whether everybody without cookies gets the same, so that caches may keep it.
     pub is_public: bool,
-    /// The token by which the page's own conversions show whose they are.
+    /// The token of the page's own conversions.
     pub token: Option<String>,
 }
 
@@ -81,7 +81,7 @@ impl Page {
 }
 
 impl Outcome {
-    /// A page that shows what was asked for.
+    /// A page that shows the result.
     pub fn page(markup: Markup) -> Outcome {
         Outcome::page_with(markup, PageStatus::Shown)
     }

@@ -49,7 +49,7 @@ pub fn overview(context: &SignedIn<'_>, view: &HistoryView) -> Result<Outcome, S
     Ok(Outcome::page_with(page, status))
 }
 
-/// What the conversions came to, the bytes saved first.
+/// The totals of the conversions, the bytes saved first.
 fn figures(totals: &UsageTotals) -> Markup {
     let UsageTotals {
         conversions,

@@ -34,7 +34,7 @@ paths! {
     TOKENS = "/tokens";
     /// The form that makes a token.
     CREATE_TOKEN = "/token/create";
-    /// The form that changes what is set for a token.
+    /// The form that changes the settings of a token.
     CHANGE_TOKEN = "/token/change";
     /// The form that replaces a token.
     ROTATE_TOKEN = "/token/rotate";

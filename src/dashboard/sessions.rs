@@ -26,7 +26,7 @@ pub fn sessions_card(session: &Session) -> Markup {
     }
 }
 
-/// The page of the sessions. It says so if one was just ended.
+/// The page of the sessions, with a notice if one was just ended.
 pub fn sessions(context: &SignedIn<'_>, has_ended: bool) -> Result<Outcome, StoreError> {
     let done = has_ended.then_some("The session is ended: that browser is signed out.");
     Ok(Outcome::page(page(context, &notice(done))?))

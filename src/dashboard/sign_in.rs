@@ -56,8 +56,8 @@ pub fn sign_up(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreE
     ))
 }
 
-/// The sign-in page. It says so if a form of a session that has ended led here. `next` is the page
-/// to go to then.
+/// The sign-in page, with a notice if a form of a session that has ended led here. `next` is the
+/// page to go to after the sign-in.
 pub fn sign_in_form(
     context: &PageContext<'_>,
     has_ended: bool,

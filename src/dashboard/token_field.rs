@@ -1,4 +1,4 @@
-//! Tokens on pages: masked until their owner asks for one. A token then comes with a page of its
+//! Tokens on pages: masked until their owner reveals one. A token then comes with a page of its
 //! own, or, by the script, into the field or onto the clipboard. It stands in no other page, so
 //! that nobody reads it over a shoulder, from paper, or out of a saved page.
 
@@ -10,7 +10,7 @@ use super::paths;
 use crate::store::{Session, StoreError, TokenNumber};
 use maud::{Markup, html};
 
-/// What stands for the characters of a token that are not shown. The script knows it.
+/// The placeholder for the characters of a token that are not shown. The script knows it.
 const MASK: &str = "••••••••";
 
 /// The characters at the end that are shown. They belong to the checksum, and so give nothing away.
@@ -24,7 +24,7 @@ pub fn masked(token: &str) -> String {
 }
 
 /// A token behind its mask, with buttons that reveal and copy it. `label` is what the field is
-/// called: a sentence above it, or words that only screen readers say.
+/// called: a sentence above it, or words that only screen readers read.
 pub fn token_field(
     session: &Session,
     number: TokenNumber,
@@ -48,11 +48,11 @@ pub fn token_field(
     }
 }
 
-/// What a token's field is called.
+/// The label of a token's field.
 pub enum Label<'t> {
-    /// By a sentence above it.
+    /// A sentence above it.
     Above(&'t str),
-    /// By words that are not seen.
+    /// Words that are not visible.
     Hidden(&'t str),
 }
 

@@ -27,7 +27,7 @@ const OVERLAPS: [(u64, &str); 5] = [
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// The page of all tokens. It tells what was just done to the token of this number.
+/// The page of all tokens. `done` and `number` give the notice of the last change.
 pub fn tokens(context: &SignedIn<'_>, done: &str, number: &str) -> Result<Outcome, StoreError> {
     let all = context.store.tokens(context.session.account.id)?;
     let done = Done::named(done).and_then(|done| done.sentence(&all, number));
@@ -45,7 +45,7 @@ pub fn create_token(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, Stor
     })
 }
 
-/// Replaces what is set for a token.
+/// Replaces the settings of a token.
 pub fn change_token(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, StoreError> {
     submit(context, Done::Saved, &Draft::of(form), |id, draft| {
         let settings = draft.settings(context.check_preset)?;
@@ -75,7 +75,7 @@ pub fn delete_token(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, Stor
     })
 }
 
-/// What was done to a token.
+/// A change of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Done {
     Made,
@@ -97,14 +97,14 @@ impl Done {
         found.map(|(done, _)| *done)
     }
 
-    /// Leads to the page of all tokens, which tells it.
+    /// Leads to the page of all tokens, which shows the notice.
     fn redirect(self, token: TokenNumber) -> Outcome {
         let found = Done::ALL.iter().find(|(done, _)| *done == self);
         let name = found.map_or("", |(_, name)| name);
         Outcome::redirect(format!("{}?done={name}&number={}", paths::TOKENS, token.0))
     }
 
-    /// Tells it of the token of this number, if that is so.
+    /// The notice for the token of this number, if it is in the matching state.
     fn sentence(self, all: &[TokenUsage], number: &str) -> Option<String> {
         let usage = all
             .iter()
@@ -230,7 +230,7 @@ impl Draft {
         }
     }
 
-    /// The settings, or a sentence that says which field cannot be used.
+    /// The settings, or a sentence that names the field that cannot be used.
     fn settings(
         &self,
         check_preset: fn(&str) -> Result<String, String>,
@@ -282,7 +282,7 @@ fn last_day(end: SystemTime) -> String {
         .map_or(text.clone(), |(day, _)| day.to_owned())
 }
 
-/// The page, with what is new on top. `is_refused` if the draft could not be used.
+/// The page, with the news on top. `is_refused` is whether the draft could not be used.
 fn page(
     context: &SignedIn<'_>,
     all: &[TokenUsage],
@@ -378,7 +378,7 @@ fn token_card(context: &SignedIn<'_>, usage: &TokenUsage, draft: &Draft, is_open
     }
 }
 
-/// What is set for a token, if anything is.
+/// The settings of a token, if there are any.
 fn settings_line(settings: &TokenSettings) -> Markup {
     let Limits {
         per_minute,

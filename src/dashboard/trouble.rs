@@ -1,12 +1,12 @@
-//! Pages for what could not be done: what happened, in words for people, and what to do next. The
-//! code and the text for programmers stand below in small.
+//! Pages for failed requests: the problem in words for people, and the next step. The code and the
+//! text for programmers stand below in small.
 
 use super::document::{Viewer, document};
 use super::duration::duration;
 use super::paths;
 use maud::{Markup, html};
 
-/// A request that could not be answered as it was asked.
+/// A request that could not be answered as intended.
 pub struct Trouble<'a> {
     /// The status code.
     pub status: u16,
@@ -18,7 +18,7 @@ pub struct Trouble<'a> {
     pub detail: &'a str,
     /// Seconds after which it is worth trying again, if that is known.
     pub retry_after: Option<u64>,
-    /// By which the operator finds the request in the log.
+    /// The id by which the operator finds the request in the log.
     pub request_id: &'a str,
     /// Where it may be tried again.
     pub again: Again,
@@ -35,7 +35,7 @@ pub enum Again {
     Nowhere,
 }
 
-/// What a problem is called and what is told of it, where the API's words are for programmers.
+/// The title and the text of a problem, where the API's words are for programmers.
 struct Words {
     code: &'static str,
     title: &'static str,
@@ -146,7 +146,7 @@ const fn words(code: &'static str, title: &'static str, what: &'static str) -> W
     Words { code, title, what }
 }
 
-/// The page. It shows nothing of an account, and so asks the store for none: the event loop makes
+/// The page. It shows nothing of an account, and so does not read the store: the event loop makes
 /// it, too.
 pub fn trouble(trouble: &Trouble<'_>) -> Markup {
     let words = WORDS.iter().find(|words| words.code == trouble.code);
@@ -155,7 +155,7 @@ pub fn trouble(trouble: &Trouble<'_>) -> Markup {
         section.card.narrow {
             h1 { (title) }
             p { (words.map_or(trouble.detail, |words| words.what)) }
-            // What is too large is told with the limit.
+            // The text about a body that is too large has the limit.
             @let is_limit = trouble.status == 413;
             @if is_limit && words.is_some() { p { (trouble.detail) } }
             // The API's sentences have the time in them.

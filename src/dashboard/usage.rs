@@ -18,9 +18,9 @@ pub struct Usage {
     pub days: Vec<UsageSum>,
     /// By month: the last 24 months that pass, as the days.
     pub months: Vec<UsageSum>,
-    /// By token, that with the most conversions first.
+    /// By token, the one with the most conversions first.
     pub tokens: Vec<(TokenNumber, UsageTotals)>,
-    /// By input format, that with the most conversions first.
+    /// By input format, the one with the most conversions first.
     pub formats: Vec<(String, UsageTotals)>,
 }
 

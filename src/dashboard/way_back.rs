@@ -28,8 +28,8 @@ pub fn sign_in_first(context: &PageContext<'_>) -> Outcome {
     })
 }
 
-/// Leads to the sign-in, where it is said that a form of a session that is over did nothing, and
-/// from there back to the page of that form.
+/// Leads to the sign-in, with a notice that a form of an ended session did nothing, and from there
+/// back to the page of that form.
 pub fn signed_out(page: &'static str) -> Outcome {
     let next = escaped(page);
     Outcome::redirect(format!("{}?ended=yes&next={next}", paths::SIGN_IN))

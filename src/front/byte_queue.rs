@@ -1,4 +1,4 @@
-//! Bytes in transit, in blocks: growing copies nothing, and what has been passed on is freed at
+//! Bytes in transit, in blocks: growing copies nothing, and bytes that were passed on are freed at
 //! once, so that a body is never held twice.
 
 use std::collections::VecDeque;

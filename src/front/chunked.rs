@@ -80,7 +80,7 @@ impl State {
                 let digit = (byte as char)
                     .to_digit(16)
                     .expect("it is a hexadecimal digit");
-                // 16 digits are what a u64 holds.
+                // A u64 has up to 16 digits.
                 if digits == 16 {
                     return Err(WRONG);
                 }

@@ -1,6 +1,6 @@
-//! One client's connection: what it has sent, what is to be sent to it, and how long it may take.
-//! It knows nothing of other connections. The event loop calls [`Connection::step`] whenever the
-//! socket may have more.
+//! One client's connection: the received bytes, the bytes to send, and the deadlines. It knows
+//! nothing of other connections. The event loop calls [`Connection::step`] whenever the socket may
+//! have more.
 
 use super::admission::Admitted;
 use super::byte_queue::ByteQueue;
@@ -24,7 +24,7 @@ use std::time::Instant;
 /// connection kept. A longer one costs more than a new connection does.
 const MAX_DISCARD: u64 = 256 << 10;
 
-/// Most bytes of one read while a head is expected, since what follows the head is held too.
+/// Most bytes of one read while a head is expected, since bytes after the head are held too.
 const HEAD_READ: usize = 16 << 10;
 
 /// A client's connection.
@@ -32,13 +32,13 @@ pub struct Connection {
     stream: TcpStream,
     /// The address at its other end.
     pub peer: IpAddr,
-    /// Whether it exists only to be told that there are too many connections.
+    /// Whether it exists only to get the response that there are too many connections.
     pub is_surplus: bool,
     /// Where in a request it is.
     pub stage: Stage,
     /// Whether the client has closed its sending side.
     pub input_closed: bool,
-    /// Whether the connection ends with the present request, whatever the client asks for.
+    /// Whether the connection ends with the present request, even if the client wants to keep it.
     pub is_last: bool,
     /// The deadline that its timer is set to.
     pub deadline: Option<Instant>,
@@ -51,12 +51,12 @@ pub struct Connection {
     pub queue: Option<(Kind, Owner)>,
 }
 
-/// Where in a request a connection is. It deals with one request at a time: what comes meanwhile
-/// waits in the socket.
+/// Where in a request a connection is. It deals with one request at a time: further bytes wait in
+/// the socket.
 pub enum Stage {
     /// A head is expected, or has begun.
     Head {
-        /// How far it was scanned.
+        /// The progress of the scan.
         scanner: HeadScanner,
         /// When it began; if nothing has come, when the connection became idle.
         since: Instant,
@@ -65,11 +65,11 @@ pub enum Stage {
     Body(Box<IncomingBody>),
     /// The request is complete and waits for a worker, or the next part of its response does.
     Queued {
-        /// What the worker is to do.
+        /// The work for the worker.
         work: Work,
-        /// Since when it waits, without the time that its ticket waited.
+        /// The start of its wait, without the time that its ticket waited.
         since: Instant,
-        /// What its ticket still waits for.
+        /// The wait of its ticket, if there is one.
         preparing: Option<Preparing>,
     },
     /// A worker has the request.
@@ -95,8 +95,8 @@ pub enum Stage {
         /// When the discarding began.
         since: Instant,
     },
-    /// The response was sent and our side closed; what comes is dropped until the client closes its
-    /// side too.
+    /// The response was sent and our side closed; received bytes are dropped until the client
+    /// closes its side too.
     Lingering {
         /// When our side was closed.
         since: Instant,
@@ -120,13 +120,13 @@ impl Stage {
 /// A request's [`Ticket`] waits for something.
 #[derive(Clone, Copy, Debug)]
 pub struct Preparing {
-    /// When it was asked first.
+    /// When it was prepared first.
     pub began: Instant,
-    /// When it has to be asked again; `None` if it waits for its turn.
+    /// When it has to be prepared again; `None` if it waits for its turn.
     pub until: Option<Instant>,
 }
 
-/// What comes after a response.
+/// The step after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterResponse {
     /// The next request.
@@ -137,7 +137,7 @@ pub enum AfterResponse {
     Close,
 }
 
-/// What a connection needs next.
+/// The next need of a connection.
 pub enum Step {
     /// Bytes from its socket, or space in it.
     Wait,
@@ -156,7 +156,8 @@ pub enum Step {
 }
 
 impl Connection {
-    /// A connection that was accepted now. `least_rate` is that of its client, in bytes a second.
+    /// A connection that was accepted now. `least_rate` is the client's least rate, in bytes a
+    /// second.
     pub fn new(
         stream: TcpStream,
         peer: IpAddr,
@@ -179,13 +180,13 @@ impl Connection {
         }
     }
 
-    /// Whether nothing has been asked, or all that was asked is answered.
+    /// Whether there is no unanswered request.
     pub fn is_idle(&self) -> bool {
         matches!(self.stage, Stage::Head { .. }) && self.read_buffer.is_empty()
     }
 
-    /// Since when there has been no complete head. Connections that have begun one sort behind idle
-    /// ones.
+    /// The time of the last complete head or of the start. Connections that have begun one sort
+    /// behind idle ones.
     pub fn without_request(&self) -> Option<(bool, Instant)> {
         match self.stage {
             Stage::Head { since, .. } => Some((!self.is_idle(), since)),
@@ -225,7 +226,7 @@ impl Connection {
         })
     }
 
-    /// Does what can be done without waiting. `has_memory` says whether more bytes of a body may be
+    /// Takes the steps that need no waiting. `has_memory` is whether more bytes of a body may be
     /// read.
     pub fn step(
         &mut self,
@@ -253,7 +254,7 @@ impl Connection {
         }
     }
 
-    /// When its time for what it does is over.
+    /// The deadline of its stage.
     pub fn next_deadline(&self, settings: &Settings) -> Option<Instant> {
         let of_stage = match &self.stage {
             Stage::Head { since, .. } if self.is_idle() => Some(*since + settings.idle_time),
@@ -331,7 +332,8 @@ impl Connection {
         sent.map_or(Step::Close, |_| Step::Again)
     }
 
-    /// Takes what waits for a worker, and since when it waits. The worker has it as this exchange.
+    /// Takes the work that waits for a worker, and the start of its wait. The worker has it as this
+    /// exchange.
     pub fn take_work(&mut self, exchange: Key) -> Option<(Work, Instant)> {
         match std::mem::replace(&mut self.stage, Stage::Working { exchange }) {
             Stage::Queued { work, since, .. } => Some((work, since)),

@@ -1,9 +1,9 @@
-//! The limit of open files, and what it leaves for connections.
+//! The limit of open files, and the number of connections that it allows.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Surplus connections at a time, which are only told that there are too many; further ones are
-/// closed without a response.
+/// Surplus connections at a time, which only get the response that there are too many; further ones
+/// are closed without a response.
 pub const MAX_SURPLUS: usize = 64;
 
 /// Descriptors for everything else: the database, standard streams, watermarks being fetched, the

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The client's address. A trusted proxy appends to `X-Forwarded-For` the address that it was
 /// reached from, so the list is read from its end, and the first address that no trusted proxy has
-/// is the client's. What stands before it was written by the client.
+/// is the client's. Addresses before it were written by the client.
 pub fn client_address<'a>(
     peer: IpAddr,
     forwarded_for: impl DoubleEndedIterator<Item = &'a str>,

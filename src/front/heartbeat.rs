@@ -65,7 +65,7 @@ mod tests {
                 beating.beat();
             }
         });
-        // The first turn was asked for above.
+        // The first turn was requested above.
         while !thread.is_finished() {
             heartbeat.beats_within(Duration::from_millis(100));
         }

@@ -11,9 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use towebp_encoder::Cancel;
 
-/// A request that was admitted: what admission found out about it, and the way to its response. It
-/// waits in the event loop until the request is complete; if the client leaves before, it is
-/// dropped.
+/// A request that was admitted, with the results of admission and the way to its response. It waits
+/// in the event loop until the request is complete; if the client leaves before, it is dropped.
 pub trait Ticket: Send + 'static {
     /// Adds the next bytes of the request's body to `body`, which the worker gets: as they are,
     /// unless the worker wants something that is within them. `to_come` is how many are known to
@@ -22,8 +21,8 @@ pub trait Ticket: Send + 'static {
         body.push(bytes, to_come);
     }
 
-    /// Says whether a worker can begin. The event loop calls it once the request is complete, and
-    /// again after `waker` was used or the time that it gave is over. It must not block.
+    /// Returns whether a worker can begin. The event loop calls it once the request is complete,
+    /// and again after `waker` was used or the time that it gave is over. It must not block.
     fn prepare(&mut self, waker: &Waker) -> Preparation;
 
     /// Bytes of memory that it holds.
@@ -33,7 +32,7 @@ pub trait Ticket: Send + 'static {
     /// kept.
     fn answer(self: Box<Self>, body: ByteQueue, handover: Handover);
 
-    /// Words the rejection of the request. The event loop calls it; it must not block.
+    /// Makes the response that rejects the request. The event loop calls it; it must not block.
     fn reject(&self, rejection: Rejection) -> Response;
 }
 
@@ -42,16 +41,16 @@ pub trait Ticket: Send + 'static {
 pub enum Preparation {
     /// A worker can begin.
     Ready,
-    /// A worker can go on: what was waited for is reserved, so that this goes before all that is
-    /// merely ready.
+    /// A worker can go on. Its memory is reserved, so it goes before requests that are merely
+    /// ready.
     Granted,
     /// Something is missing that arrives by itself.
     Pending {
-        /// When to ask again at the latest.
+        /// When to call [`Ticket::prepare`] again at the latest.
         until: Instant,
     },
-    /// Others have what it needs. It is woken when its turn comes; until then it waits as those
-    /// that wait for a worker.
+    /// Other requests have the memory that it needs. It is woken when its turn comes; until then
+    /// the time limit of the queue applies.
     Queued,
 }
 
@@ -62,13 +61,13 @@ pub struct Handover {
     pub cancel: Arc<Cancel<'static>>,
     /// When the request began to wait for a worker: it was complete, and its ticket ready.
     pub queued_since: Instant,
-    /// Has the event loop ask the ticket again, if it goes back there.
+    /// Makes the event loop call [`Ticket::prepare`] again, if the ticket goes back there.
     pub waker: Waker,
     /// The way back.
     pub reply: Reply,
 }
 
-/// What waits for a worker.
+/// Work for a worker.
 pub(super) enum Work {
     /// A complete request.
     Request {
@@ -110,13 +109,13 @@ impl Job {
     }
 }
 
-/// What became of a job.
+/// The result of a job.
 pub(super) enum JobResult {
     /// The response, or its head and first part.
     Response(Response),
-    /// The request, which waits for what others have.
+    /// The request, which waits for memory that others have.
     Waiting(Box<dyn Ticket>),
-    /// The next part of a response, and what makes those after it.
+    /// The next part of a response, and the iterator of the parts after it.
     Part(Vec<u8>, Parts),
     /// All parts of the response were given before.
     LastPart,
@@ -158,7 +157,7 @@ impl Reply {
         self.end(JobResult::Response(response));
     }
 
-    /// Hands the request back to the event loop, where it waits for what others have.
+    /// Hands the request back to the event loop, where it waits for memory that others have.
     pub fn wait(self, ticket: Box<dyn Ticket>) {
         self.end(JobResult::Waiting(ticket));
     }
@@ -184,7 +183,7 @@ pub(super) struct Exchange {
     pub client: Option<Key>,
     /// The owner of the request.
     pub owner: Owner,
-    /// What kind of work it is.
+    /// The kind of work.
     pub kind: Kind,
     /// When it was handed over.
     pub since: Instant,
@@ -196,7 +195,7 @@ pub(super) struct Exchange {
     pub share: Share,
 }
 
-/// Has the event loop ask one request's [`Ticket`] again, from any thread.
+/// Makes the event loop call [`Ticket::prepare`] of one request again, from any thread.
 #[derive(Clone, Debug)]
 pub struct Waker {
     key: Key,
@@ -211,16 +210,16 @@ impl Waker {
         }
     }
 
-    /// Says that something may have arrived.
+    /// Reports that the ticket may be ready.
     pub fn wake(&self) {
         self.inbox.push(Message::Prepare(self.key));
     }
 }
 
-/// What other threads have for the event loop.
+/// A message of another thread to the event loop.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// The ticket of this connection's request is to be asked again.
+    /// The ticket of this connection's request is to be prepared again.
     Prepare(Key),
     /// A worker has ended this exchange.
     Reply(Key, JobResult),
@@ -243,7 +242,7 @@ impl Inbox {
 
     /// Takes all that were added since the last call.
     pub(super) fn take(&self) -> Vec<Message> {
-        // A Vec of messages is whole at all times, whoever panicked.
+        // A Vec of messages is whole at all times, even after a panic.
         std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -252,7 +251,7 @@ impl Inbox {
         let is_first = messages.is_empty();
         messages.push(message);
         drop(messages);
-        // Whoever added the first one has woken it.
+        // The thread that added the first one has woken it.
         if is_first && let Err(error) = self.waker.wake() {
             // The request goes on when its time is over.
             log::error!("the event loop cannot be woken: {error}");

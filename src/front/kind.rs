@@ -1,4 +1,4 @@
-//! What kind of work a request is, and whose.
+//! The kind of work of a request, and its owner.
 
 use std::net::IpAddr;
 

@@ -14,8 +14,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc;
 use std::thread;
 
-/// Connections that the system holds until they are accepted. The standard library asks for 128;
-/// of a burst, what does not fit is dropped, and its clients try again only after a second.
+/// Connections that the system holds until they are accepted. The standard library sets 128;
+/// connections of a burst beyond that are dropped, and their clients retry only after a second.
 const BACKLOG: i32 = 4096;
 
 /// Sockets that listen. Connections wait in their backlogs until [`Listeners::serve`].
@@ -69,7 +69,7 @@ impl Listeners {
         &self.addresses
     }
 
-    /// Starts the workers, and the event loop on a thread of its own. `workers` says how many each
+    /// Starts the workers, and the event loop on a thread of its own. `workers` is how many each
     /// kind of work may have, by its number.
     ///
     /// # Errors
@@ -101,11 +101,11 @@ impl Listeners {
 
 /// A running event loop and its workers.
 pub struct FrontHandle {
-    /// Asks it to shut down.
+    /// Shuts it down.
     pub shutdown: ShutdownHandle,
-    /// Tells whether its thread still goes round.
+    /// Shows whether its thread still runs.
     pub heartbeat: Heartbeat,
-    /// Tells how busy it is.
+    /// Shows how busy it is.
     pub load: LoadGauge,
     /// Receives its result.
     ended: mpsc::Receiver<Result<(), String>>,

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the event loop dealt with at the end of its last turn. Clones share the value.
+/// The event loop's load at the end of its last turn. Clones share the value.
 #[derive(Clone, Debug, Default)]
 pub struct LoadGauge(Arc<Mutex<Load>>);
 
-/// What the event loop deals with at one moment.
+/// The event loop's load at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     /// Connections of clients, idle ones included.
@@ -23,7 +23,7 @@ pub struct Load {
 impl LoadGauge {
     /// The load at the end of the last turn.
     pub fn load(&self) -> Load {
-        // Numbers are whole at all times, whoever panicked.
+        // Numbers are whole at all times, even after a panic.
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -3,9 +3,9 @@
 /// Why the event loop answers a request by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejection {
-    /// The bytes are no HTTP/1.1 head or no chunked body; the text says what is wrong.
+    /// The bytes are no HTTP/1.1 head or no chunked body; the text has the fault.
     Malformed(&'static str),
-    /// It is not clear where the body ends; the text says why.
+    /// The end of the body is not clear; the text has the reason.
     Framing(&'static str),
     /// The client closed its side before the end of the body.
     BodyIncomplete {

@@ -11,9 +11,9 @@ use std::time::Instant;
 
 /// A request that was admitted.
 pub struct Request {
-    /// What was decided about it.
+    /// The decision of admission.
     pub admitted: Admitted,
-    /// What its ticket keeps of its body, without any coding.
+    /// The part of its body that its ticket keeps, without any coding.
     pub body: ByteQueue,
     /// Bytes of the body that have arrived.
     pub length: u64,
@@ -27,9 +27,9 @@ pub struct IncomingBody {
     rate: MinRate,
 }
 
-/// What is still to come of a body.
+/// The rest of a body.
 pub enum Remaining {
-    /// So many bytes.
+    /// This number of bytes.
     Length(u64),
     /// The rest of the chunks.
     Chunks(Chunked),
@@ -124,7 +124,7 @@ impl IncomingBody {
         self.rate.deadline().min(self.began + settings.body_time)
     }
 
-    /// The request with what has arrived of its body.
+    /// The request with the received part of its body.
     pub fn into_request(self) -> Request {
         self.request
     }

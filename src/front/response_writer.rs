@@ -1,5 +1,5 @@
-//! The sending side of a client's connection: framing of responses, and what the socket has not
-//! taken yet.
+//! The sending side of a client's connection: framing of responses, and bytes that the socket has
+//! not taken yet.
 
 use super::byte_queue::ByteQueue;
 use super::head::Head;
@@ -12,9 +12,9 @@ use std::time::Instant;
 
 /// Writes responses to one client.
 pub struct ResponseWriter {
-    /// What the socket has not taken yet.
+    /// Bytes that the socket has not taken yet.
     buffer: ByteQueue,
-    /// Since when the client is to read a response.
+    /// The start of a response that the client has to read.
     since: Option<Instant>,
     rate: MinRate,
     /// The least rate of the client, in bytes a second.
@@ -35,15 +35,15 @@ pub struct ResponseOptions {
     pub is_http10: bool,
 }
 
-/// How the end of a response's body is told.
+/// How a response's body ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ResponseFraming {
-    /// By its length, which the worker's head gives.
+    /// After the number of bytes in the head.
     #[default]
     ContentLength,
-    /// By the last chunk (RFC 9112 section 7.1). The worker answers in parts.
+    /// With the last chunk (RFC 9112 section 7.1). The worker answers in parts.
     Chunked,
-    /// By the end of the connection, for HTTP/1.0. The worker answers in parts.
+    /// With the connection, for HTTP/1.0. The worker answers in parts.
     UntilClose,
 }
 
@@ -70,7 +70,7 @@ impl ResponseWriter {
         self.buffer.held()
     }
 
-    /// Since when the client is to read a response that the socket did not take at once.
+    /// The start of a response that the socket did not take at once.
     pub fn since(&self) -> Option<Instant> {
         self.since
     }
@@ -91,8 +91,8 @@ impl ResponseWriter {
         self.framing != ResponseFraming::ContentLength
     }
 
-    /// Sends a response, or its head and the first part of its body. Returns what makes the further
-    /// parts, if the client is to get any.
+    /// Sends a response, or its head and the first part of its body. Returns the iterator of the
+    /// further parts, if the client is to get any.
     pub fn respond(
         &mut self,
         stream: &TcpStream,
@@ -134,7 +134,7 @@ impl ResponseWriter {
         self.send(stream, bytes, now)
     }
 
-    /// Sends what follows the last part.
+    /// Sends the end after the last part.
     pub fn end_parts(&mut self, stream: &TcpStream, now: Instant) -> io::Result<()> {
         match std::mem::take(&mut self.framing) {
             ResponseFraming::Chunked => self.send(stream, vec![b"0\r\n\r\n".to_vec()], now),
@@ -171,7 +171,7 @@ impl ResponseWriter {
         Ok(())
     }
 
-    /// Writes what the socket takes of what waits.
+    /// Writes waiting bytes as far as the socket takes them.
     pub fn flush(&mut self, mut stream: &TcpStream, now: Instant) -> io::Result<()> {
         while !self.buffer.is_empty() {
             match stream.write(self.buffer.first()) {
@@ -190,7 +190,7 @@ impl ResponseWriter {
 }
 
 impl ResponseOptions {
-    /// What a head asks for.
+    /// The options of a head.
     pub fn of(head: &Head) -> ResponseOptions {
         ResponseOptions {
             keep_alive: head.keep_alive,

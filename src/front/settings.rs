@@ -11,8 +11,8 @@ pub const WINDOW: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Most connections at a time. An idle one costs some hundred bytes here and a few KiB in the
-    /// kernel; 4096 are more clients than the cores can serve. Lowered to what the limit of open
-    /// files leaves.
+    /// kernel; 4096 are more clients than the cores can serve. Lowered to the number that the limit
+    /// of open files leaves.
     pub connections: usize,
     /// Most connections of one IPv4 address or one IPv6 /64, so that no single client takes all.
     /// The networks around a /64 may have multiples of it ([`crate::admission::CLIENT_FACTORS`]).
@@ -26,8 +26,8 @@ pub struct Settings {
     /// Longest time from a head's first byte to its last. A head is sent in one go; 10 s allow for
     /// several lost packets.
     pub head_time: Duration,
-    /// Longest time between two requests of a connection, and before the first. 75 s is what nginx
-    /// gives, and outlives the 60 s after which most clients' pools drop a connection.
+    /// Longest time between two requests of a connection, and before the first. 75 s is the limit
+    /// of nginx gives, and outlives the 60 s after which most clients' pools drop a connection.
     pub idle_time: Duration,
     /// Bytes a second that a client that sends a body or reads a response must reach in every
     /// [`WINDOW`]. 4 KiB is below the slowest mobile network that would bring 1 MB in four minutes.
@@ -42,7 +42,7 @@ pub struct Settings {
     /// How long the connection of a rejected request is still read, so that its client sees the
     /// response rather than a reset. nginx gives the same 5 s.
     pub linger_time: Duration,
-    /// Longest time that requests in progress may take once a shutdown was asked for. 60 s suffice
+    /// Longest time that requests in progress may take after a shutdown was requested. 60 s suffice
     /// for the longest conversion, and are less than the 90 s after which systemd kills.
     pub stop_time: Duration,
     /// Most bytes of all requests and responses in transit, including bodies that workers have.

@@ -1,4 +1,4 @@
-//! Asking the event loop, from another thread, to shut down.
+//! Shutdown of the event loop from another thread.
 
 use mio::Waker;
 use std::io;
@@ -21,7 +21,7 @@ impl ShutdownHandle {
         }
     }
 
-    /// Asks for the shutdown and returns at once.
+    /// Requests the shutdown and returns at once.
     ///
     /// # Errors
     /// The event loop's thread cannot be woken.

@@ -65,7 +65,7 @@ impl<T> Slab<T> {
     /// Adds the value that `make` makes for its key.
     ///
     /// # Errors
-    /// That of `make`; nothing is added then.
+    /// The error of `make`; nothing is added then.
     pub fn insert_with<E>(&mut self, make: impl FnOnce(Key) -> Result<T, E>) -> Result<Key, E> {
         let index = self.free.pop().unwrap_or_else(|| {
             self.entries.push((0, None));
@@ -103,7 +103,7 @@ impl<T> Slab<T> {
             .is_some()
             .then(|| self.entries[key.index as usize].1.take())?;
         let generation = &mut self.entries[key.index as usize].0;
-        // The highest generations are those of fixed keys.
+        // The highest generations belong to fixed keys.
         *generation = (*generation + 1) % (u32::MAX - KINDS + 1);
         self.free.push(key.index);
         value

@@ -10,10 +10,10 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct WorkerQueue {
     queue: FairQueue<Owner, Key>,
-    /// Those that have what they have waited for, and go first.
+    /// Requests whose memory was granted; they go first.
     granted: VecDeque<Key>,
     working: HashMap<Owner, usize>,
-    /// Of the workers that this kind may have, those that it has not.
+    /// The number of workers that this kind may still get.
     free: usize,
     workers: usize,
     /// Mean time that a worker has a request.
@@ -38,7 +38,7 @@ impl WorkerQueue {
         self.queue.push(owner, key);
     }
 
-    /// Adds a request that has what it has waited for.
+    /// Adds a request whose memory was granted.
     pub fn push_granted(&mut self, key: Key) {
         self.granted.push_back(key);
     }

@@ -51,7 +51,7 @@ impl Workers {
 
 fn work(queue: &Queue<Job>) {
     while let Some(job) = queue.next() {
-        // A panic ends the job alone; the end of its reply tells the event loop.
+        // A panic ends the job alone; dropping its reply notifies the event loop.
         if catch_unwind(AssertUnwindSafe(|| job.run())).is_err() {
             log::error!("a worker has lost a request by a panic");
         }
@@ -108,7 +108,7 @@ impl<T> Queue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // Both lists are whole at all times, whoever panicked.
+        // Both lists are whole at all times, even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

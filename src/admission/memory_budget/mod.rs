@@ -49,10 +49,10 @@ struct State {
     held_by_small: u64,
     small: Class,
     large: Class,
-    /// Bytes that a worker takes by itself, of those beyond the first ones.
+    /// Bytes that each worker beyond the first ones takes by itself.
     per_worker: u64,
-    /// The numbers of those that were granted what they wait for, and have not taken it yet, with
-    /// the bytes that they have.
+    /// The numbers of conversions whose memory was granted and not taken yet, with the bytes that
+    /// they have.
     granted: HashMap<u64, u64>,
     arrivals: u64,
 }
@@ -60,7 +60,7 @@ struct State {
 /// The conversions of one kind, small or large.
 #[derive(Debug)]
 struct Class {
-    /// Conversions that may run, whoever they belong to.
+    /// Conversions that may run, of all accounts together.
     workers: usize,
     /// Conversions that may run if each one beyond `workers` belongs to an account of its own.
     most: usize,
@@ -80,18 +80,18 @@ struct Class {
     seconds_per_conversion: f64,
 }
 
-/// What a conversion needs.
+/// The needs of a conversion.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
     /// Bytes of memory.
     pub bytes: u64,
-    /// Whether it takes so little time and memory that it should not wait for those that take more.
+    /// Whether it takes so little time and memory that it should not wait for large conversions.
     pub is_small: bool,
     /// Seconds of work, estimated.
     pub seconds: f64,
 }
 
-/// Says to a conversion that waits that its turn has come.
+/// Notifies a waiting conversion that its turn has come.
 type Wake = Box<dyn Fn() + Send>;
 
 /// A conversion that waits.
@@ -122,7 +122,7 @@ pub struct PendingReservation {
     account: u64,
     number: u64,
     need: Need,
-    /// Whether what was granted has become a [`Reservation`].
+    /// Whether the grant has become a [`Reservation`].
     is_taken: bool,
 }
 
@@ -132,7 +132,7 @@ pub struct Reservation {
     budget: MemoryBudget,
     account: u64,
     bytes: u64,
-    /// What it was made for.
+    /// The needs that it was made for.
     need: Need,
     has_worker: bool,
     since: Instant,
@@ -143,19 +143,19 @@ pub struct Reservation {
 pub enum ReserveError {
     /// It is more than the whole budget.
     TooLarge {
-        /// Bytes that were asked for.
+        /// Bytes that were requested.
         needed: u64,
         /// Bytes of the budget.
         total: u64,
     },
     /// Others have had it for too long.
     Busy {
-        /// How long those that have it now, or wait for it, are expected to take.
+        /// The expected time of the conversions that have it now or wait for it.
         wait: Duration,
     },
 }
 
-/// What a budget is used for at one moment.
+/// The use of a budget at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUsage {
     /// Bytes of the budget.
@@ -210,7 +210,7 @@ impl MemoryBudget {
         self
     }
 
-    /// Has a conversion of this account wait for what it needs, until `until` at most. `wake` is
+    /// Makes a conversion of this account wait for its needs, until `until` at most. `wake` is
     /// called if its turn comes later than at once.
     ///
     /// # Errors
@@ -241,7 +241,7 @@ impl MemoryBudget {
         })
     }
 
-    /// What it is used for now.
+    /// The present use.
     pub fn usage(&self) -> MemoryUsage {
         let state = self.state();
         MemoryUsage {
@@ -277,7 +277,7 @@ impl State {
         }
     }
 
-    /// Gives all those that wait what they can have now.
+    /// Grants waiting conversions the memory that is free now.
     fn grant(&mut self) {
         let now = Instant::now();
         while let Some((account, next)) = self.next(now) {
@@ -404,8 +404,8 @@ impl Class {
         self.running_by_account.len() + waiting.count()
     }
 
-    /// Lets an account that comes stand where those stand that have been given least: what it did
-    /// not use before earns it nothing. What it is ahead of them is remembered.
+    /// Moves a returning account to the position of the accounts that have got least: unused time
+    /// before earns it nothing. If it is ahead of them, it stays ahead.
     fn begin_turns(&mut self, account: u64) {
         let active = |other: &u64| {
             self.running_by_account.contains_key(other) || self.queue.len_of(*other) > 0
@@ -425,7 +425,7 @@ impl Class {
         }
     }
 
-    /// The conversion that has waited too long, among those whose account runs nothing.
+    /// The conversion that has waited too long, among accounts that run nothing.
     fn claim(&self, now: Instant) -> Option<&Waiting> {
         let waiting = self.queue.iter().filter(|(account, waiting)| {
             waiting.claims_at <= now && !self.running_by_account.contains_key(account)
@@ -435,8 +435,8 @@ impl Class {
             .min_by_key(|waiting| waiting.number)
     }
 
-    /// Takes the next conversion that can begin out of the queue. `fits` is asked whether it has
-    /// the memory for a conversion of this account, which runs others or not, with so many bytes.
+    /// Takes the next conversion that can begin out of the queue. `fits` decides whether it has the
+    /// memory for a conversion of this account, which runs others or not, with so many bytes.
     fn next(
         &mut self,
         now: Instant,
@@ -489,7 +489,7 @@ impl PendingReservation {
         self.budget.state().granted.contains_key(&self.number)
     }
 
-    /// What was reserved, if its turn has come.
+    /// The reservation, if its turn has come.
     ///
     /// # Errors
     /// It still waits.
@@ -543,7 +543,7 @@ impl Drop for PendingReservation {
 
 impl Reservation {
     /// Takes as much memory more as the conversion needs for `bytes` in all, at once or not at all:
-    /// it has to fit as that of a conversion that begins does, but for those that wait.
+    /// it has to fit as the memory of a new conversion does, but waiting conversions are ignored.
     ///
     /// # Errors
     /// [`ReserveError::TooLarge`] or [`ReserveError::Busy`].
@@ -575,7 +575,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Counts the seconds of work that it has really taken, in place of those that were estimated.
+    /// Counts the measured seconds of work, in place of the estimated ones.
     pub fn charge(&mut self, seconds: f64) {
         let mut state = self.budget.state();
         let class = state.class(self.need.is_small);

@@ -18,7 +18,7 @@ const MAX_ACCEPTS: usize = 64;
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 impl<A: Admission> EventLoop<A> {
-    /// Accepts what waits, listener by listener.
+    /// Accepts waiting connections, listener by listener.
     pub(super) fn accept(&mut self) {
         for index in 0..self.listeners.len() {
             let mut turns = MAX_ACCEPTS;

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl<A: Admission> EventLoop<A> {
-    /// Has a complete request wait for what its ticket needs, and then for a worker.
-    /// Says whether the connection can go on.
+    /// Makes a complete request wait for its ticket, and then for a worker. Returns whether the
+    /// connection can go on.
     pub(super) fn prepare(&mut self, key: Key) -> bool {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
@@ -62,7 +62,7 @@ impl<A: Admission> EventLoop<A> {
         false
     }
 
-    /// Asks the ticket of a request again, if the request still waits for it.
+    /// Prepares a request again, if it still waits for its ticket.
     pub(super) fn prepare_again(&mut self, key: Key) {
         let connection = self.connections.get_mut(key);
         let Some(Stage::Queued {
@@ -134,7 +134,7 @@ impl<A: Admission> EventLoop<A> {
         self.update_connection(key);
     }
 
-    /// Takes what a worker has made of a job, and hands the worker the next one.
+    /// Takes a worker's result, and hands the worker the next job.
     pub(super) fn end_exchange(&mut self, exchange: Key, result: JobResult) {
         let Some(exchange) = self.exchanges.remove(exchange) else {
             return;
@@ -148,7 +148,7 @@ impl<A: Admission> EventLoop<A> {
         self.dispatch(exchange.kind);
     }
 
-    /// Sends what a worker has made for this client. The request has waited since `queued_since`.
+    /// Sends a worker's result to this client. The request has waited since `queued_since`.
     fn answer(&mut self, key: Key, result: JobResult, queued_since: Instant) {
         let Some(connection) = self.connections.get_mut(key) else {
             return;

@@ -8,7 +8,7 @@ use crate::front::slab::Key;
 
 impl<A: Admission> EventLoop<A> {
     /// Frees memory for a connection that cannot read on for lack of it, or else rejects its
-    /// request. Says whether the connection can go on. If its account is over its limit, other
+    /// request. Returns whether the connection can go on. If its account is over its limit, other
     /// accounts give up nothing for it.
     pub(super) fn free_memory_for(&mut self, key: Key) -> bool {
         let Some(connection) = self.connections.get_mut(key) else {
@@ -24,7 +24,7 @@ impl<A: Admission> EventLoop<A> {
     }
 
     /// Evicts a connection if this one is reading a head while the memory is used up. Heads are
-    /// read all the same, since idle connections would be refused otherwise; but many that only
+    /// read nevertheless, since idle connections would be rejected otherwise; but many that only
     /// begin one must not outgrow the memory.
     pub(super) fn bound_head_memory(&mut self, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else {
@@ -44,8 +44,8 @@ impl<A: Admission> EventLoop<A> {
     }
 
     /// Ends the connection that has held most for longest, among those whose request is incomplete
-    /// or whose client does not read its response; with `account`, only among that account's. Such
-    /// a client is slow rather than fast, and hostile rather than either. `false` if there is none.
+    /// or whose client does not read its response; with `account`, only among the connections of
+    /// that account. Such a client is slow or hostile. `false` if there is none.
     fn evict_one(&mut self, account: Option<u64>) -> bool {
         let now = self.now;
         let costliest = self

@@ -1,7 +1,7 @@
-//! The one thread that waits for every socket. It lets connections take their steps, and does what
-//! concerns more than one of them: accepting ([`accept`]), admission ([`requests`]), handing
-//! requests to workers ([`dispatch`]), memory ([`memory`]), timers ([`timers`]) and the graceful
-//! end ([`shutdown`]).
+//! The one thread that waits for every socket. It lets connections take their steps, and does the
+//! work that concerns more than one of them: accepting ([`accept`]), admission ([`requests`]),
+//! handing requests to workers ([`dispatch`]), memory ([`memory`]), timers ([`timers`]) and the
+//! graceful end ([`shutdown`]).
 
 mod accept;
 mod dispatch;
@@ -50,7 +50,7 @@ pub struct EventLoop<A> {
     connections: Slab<Connection>,
     /// Accepted connections by client network.
     counts: ConnectionCounts,
-    /// Connections that exist only to be told that there are too many.
+    /// Connections that exist only to get the response that there are too many.
     surplus: usize,
     /// The jobs that workers have.
     exchanges: Slab<Exchange>,
@@ -138,15 +138,15 @@ impl<A: Admission> EventLoop<A> {
         self.heartbeat.clone()
     }
 
-    /// Tells how busy [`EventLoop::run`] is.
+    /// Shows how busy [`EventLoop::run`] is.
     pub fn load_gauge(&self) -> LoadGauge {
         self.load.clone()
     }
 
-    /// Serves until a shutdown was asked for and has ended.
+    /// Serves until a requested shutdown has ended.
     ///
     /// # Errors
-    /// Why it cannot go on, for the operator.
+    /// The reason why it cannot go on, for the operator.
     pub fn run(mut self) -> Result<(), String> {
         let mut events = Events::with_capacity(256);
         loop {
@@ -233,7 +233,7 @@ impl<A: Admission> EventLoop<A> {
         self.unfinished.push(key);
     }
 
-    /// Does what a connection needs after a step. `true` if it can take another one.
+    /// Meets the need of a connection after a step. `true` if it can take another one.
     fn apply(&mut self, key: Key, step: Step) -> bool {
         match step {
             Step::Wait => false,
@@ -250,7 +250,7 @@ impl<A: Admission> EventLoop<A> {
     }
 
     /// Handles that the client has closed its sending side. Most such clients have gone away
-    /// altogether; only writing to them would tell which have not.
+    /// altogether; only writing to them would show which have not.
     fn input_closed(&mut self, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
@@ -273,9 +273,9 @@ impl<A: Admission> EventLoop<A> {
         }
     }
 
-    /// Whether our own side is closed already. Then the client's closing is no news, and what it
-    /// sent before is still to be read, since closing a socket with unread bytes resets the
-    /// connection.
+    /// Whether our own side is closed already. Then the client's closing changes nothing, and the
+    /// bytes that it sent before are still to be read, since closing a socket with unread bytes
+    /// resets the connection.
     fn is_lingering(&mut self, key: Key) -> bool {
         let connection = self.connections.get_mut(key);
         connection.is_some_and(|connection| matches!(connection.stage, Stage::Lingering { .. }))

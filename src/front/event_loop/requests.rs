@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<A: Admission> EventLoop<A> {
-    /// Has a request admitted by its head, and begins to receive its body. Says whether the
+    /// Has a request admitted by its head, and begins to receive its body. Returns whether the
     /// connection can go on.
     pub(super) fn admit(&mut self, key: Key, head: &Head) -> bool {
         let Some(client) = self.client(key, Some(head)) else {
@@ -39,7 +39,7 @@ impl<A: Admission> EventLoop<A> {
         self.apply(key, step)
     }
 
-    /// Answers a request that no worker gets, or ends. Says whether the connection can go on.
+    /// Answers a request that no worker gets, or ends. Returns whether the connection can go on.
     pub(super) fn reject(&mut self, key: Key, rejection: Rejection, head: Option<&Head>) -> bool {
         let Some(client) = self.client(key, head) else {
             return false;
@@ -48,7 +48,7 @@ impl<A: Admission> EventLoop<A> {
             return false;
         };
         if connection.is_in_parts() {
-            // A part of the response was sent: all that can still be said is that it breaks off.
+            // A part of the response was sent, so it can only break off.
             self.close(key);
             return false;
         }
@@ -63,7 +63,7 @@ impl<A: Admission> EventLoop<A> {
         false
     }
 
-    /// 503, with the time that those who wait already will take.
+    /// 503, with the expected time of the waiting requests.
     pub(super) fn busy(&self, kind: Kind) -> Rejection {
         let wait = self.queues[kind as usize].expected_wait();
         Rejection::Busy {
@@ -82,7 +82,7 @@ impl<A: Admission> EventLoop<A> {
         self.apply(key, step)
     }
 
-    /// Whose connection or request it is; `None` if the connection has ended.
+    /// The client's address; `None` if the connection has ended.
     fn client(&mut self, key: Key, head: Option<&Head>) -> Option<IpAddr> {
         let peer = self.connections.get_mut(key)?.peer;
         let headers = head.map_or(&[][..], |head| &head.headers);

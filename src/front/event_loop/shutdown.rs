@@ -34,7 +34,7 @@ impl<A: Admission> EventLoop<A> {
         }
         let keys: Vec<_> = self.connections.iter().map(|(key, _)| key).collect();
         for key in keys {
-            // What is in the socket already is a request that was sent in good faith.
+            // A request that is in the socket already was sent in good faith.
             self.drive(key);
             let Some(connection) = self.connections.get_mut(key) else {
                 continue;

@@ -125,7 +125,7 @@ impl Fields<'_> {
     }
 }
 
-/// A length in decimal digits. What 64 bits do not hold becomes the most that they hold, which is
+/// A length in decimal digits. A larger number than 64 bits hold becomes their maximum, which is
 /// too large as well.
 fn parse_length(text: &[u8]) -> Result<u64, Rejection> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {

@@ -23,7 +23,7 @@ use target::split_authority;
 /// `None` if there is no end of a head yet.
 ///
 /// # Errors
-/// What is wrong with it, as soon as that is clear.
+/// The fault of the head, as soon as it is clear.
 pub fn read(bytes: &[u8], limits: HeadLimits) -> Result<Option<(Head, usize)>, Rejection> {
     let mut scanner = HeadScanner::default();
     match scanner.find_end(bytes, limits)? {
@@ -35,7 +35,7 @@ pub fn read(bytes: &[u8], limits: HeadLimits) -> Result<Option<(Head, usize)>, R
 /// Parses a head whose end [`HeadScanner`] found.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault of the head.
 pub fn parse(bytes: &[u8], limits: HeadLimits) -> Result<Head, Rejection> {
     let mut headers = vec![httparse::EMPTY_HEADER; limits.headers];
     let mut request = httparse::Request::new(&mut headers);

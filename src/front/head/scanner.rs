@@ -16,10 +16,10 @@ pub struct HeadScanner {
 
 impl HeadScanner {
     /// The number of bytes up to the end of the empty line after the headers, once it is there.
-    /// `bytes` is what was given before, and more.
+    /// `bytes` begins with the bytes of the last call.
     ///
     /// # Errors
-    /// What cannot be a head any more, however it goes on.
+    /// The fault, if the bytes cannot become a head any more.
     pub fn find_end(
         &mut self,
         bytes: &[u8],

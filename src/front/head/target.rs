@@ -73,8 +73,8 @@ fn is_registered_name(text: &str) -> bool {
     true
 }
 
-/// What no target may contain: control characters and spaces. Bytes beyond ASCII are always
-/// encoded.
+/// Characters that no target may contain: control characters and spaces. Bytes beyond ASCII are
+/// always encoded.
 const NOT_GRAPHIC: &AsciiSet = &CONTROLS.add(b' ');
 
 /// The target in printable ASCII, percent-encoded where it was not.

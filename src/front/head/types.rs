@@ -1,4 +1,4 @@
-//! What a head consists of.
+//! The contents of a head.
 
 /// Limits of a head.
 #[derive(Clone, Copy, Debug)]
