@@ -94,7 +94,7 @@ pub fn encode_by(
 /// lossless coding as well.
 ///
 /// # Errors
-/// Those of `lossy`.
+/// The errors of `lossy`.
 pub fn encode_if_lossy(
     plan: CodingPlan,
     lossy: impl FnOnce() -> Result<Bitstream, EncodeError>,
@@ -243,7 +243,7 @@ impl Both {
 /// as many bytes as the lossless coding.
 ///
 /// # Errors
-/// Those of the codings.
+/// The errors of the codings.
 pub fn lossy_unless_larger<S>(
     source: &mut S,
     expected: usize,
@@ -263,7 +263,7 @@ pub fn lossy_unless_larger<S>(
 
 /// If the lossless coding takes at most this many bytes, the lossy coding is not tried.
 fn enough(expected_lossy_size: usize) -> usize {
-    /// So few bytes are not worth a second coding.
+    /// A file of at most this many bytes is not worth a second coding.
     const LEAST: usize = 256;
     expected_lossy_size.max(LEAST)
 }

@@ -15,7 +15,7 @@ pub struct Bitstream {
     pub alpha: Option<Vec<u8>>,
     /// The data of the `VP8 ` or `VP8L` chunk.
     pub frame: Vec<u8>,
-    /// Whether `frame` is that of a `VP8L` chunk.
+    /// Whether `frame` is the data of a `VP8L` chunk.
     pub is_lossless: bool,
 }
 
@@ -117,7 +117,7 @@ pub fn lossy_alpha(
 /// Codes the `Y'CbCr` planes of an opaque picture lossy.
 ///
 /// # Errors
-/// See [`EncodeError`], and those of `source`.
+/// See [`EncodeError`]; the errors of `source`.
 pub fn lossy_planes<P: Borrow<Planes>>(
     (width, height): (u32, u32),
     source: impl Fn() -> Result<P, EncodeError>,

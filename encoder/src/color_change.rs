@@ -51,7 +51,7 @@ pub fn is_worth_it(
 struct Changes {
     /// The visible pixels.
     pixels: usize,
-    /// Those of them that change.
+    /// The pixels that change.
     changed: usize,
 }
 

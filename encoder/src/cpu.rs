@@ -44,7 +44,7 @@ impl PartialEq for Simd {
 impl Eq for Simd {}
 
 impl Simd {
-    /// No vector instructions but those that the compiler uses by itself.
+    /// Only the vector instructions that the compiler uses by itself.
     pub const SCALAR: Simd = Simd(Instructions::Scalar);
 
     /// The best instructions that this machine has.
@@ -87,7 +87,7 @@ fn vectors() -> impl Iterator<Item = Simd> {
 /// [`Simd`]: the first without vectors, the second with the named token of the vectors.
 ///
 /// Functions that the second one calls must be `#[inline(always)]` down to the vector operations,
-/// and must not pass closures that hold any: what is not inlined is compiled without the
+/// and must not pass closures that hold any: code that is not inlined is compiled without the
 /// instructions, and each operation becomes a call.
 macro_rules! with_instructions {
     ($simd:expr, scalar => $scalar:expr, $token:ident => $vectors:expr $(,)?) => {

@@ -33,7 +33,7 @@ pub struct Encoder<'a> {
     pub(crate) metadata: Metadata<'a>,
 }
 
-/// A file, and what was chosen for it.
+/// A file, and the choices for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Encoded {
@@ -147,7 +147,8 @@ impl<'a> Encoder<'a> {
         self
     }
 
-    /// Sets what may stop the work. Encoding then ends with [`EncodeError::Cancelled`].
+    /// Sets the [`Cancel`] that may stop the work. Encoding then ends with
+    /// [`EncodeError::Cancelled`].
     ///
     /// ```
     /// use towebp_encoder::{Cancel, ColorType, EncodeError, Encoder, Picture};
@@ -272,7 +273,7 @@ impl Encoder<'_> {
     /// Encodes a picture of `width` x `height` pixels that `source` gives in `Y'CbCr`, lossy
     /// whatever the mode is. It is for pictures that come in `Y'CbCr`, such as JPEGs: RGB in
     /// between would take twice the memory, round and blur. Nothing is sharpened: the chroma
-    /// samples are taken to be what a decoder interpolates.
+    /// samples are taken to be the values that a decoder interpolates.
     ///
     /// The planes are freed as soon as all is decided. In the rare case that the picture has to be
     /// coded a second time, which takes noise of 130 megapixels, `source` is called again.
@@ -300,7 +301,7 @@ impl Encoder<'_> {
 
     /// As [`Encoder::encode_planes`], of planes that a [`PlanesBuilder`](crate::PlanesBuilder) made
     /// with this estimate; `None` if [`Encoder::encode`] of the picture would try lossless coding.
-    /// The file is that of the picture.
+    /// The file is the same as for the picture.
     ///
     /// # Errors
     /// Those of [`Encoder::encode_planes`].

@@ -1,4 +1,4 @@
-//! Powers of two and logarithms in integers: the same on every machine, which those of floating
+//! Powers of two and logarithms in integers: the same on every machine, unlike those of floating
 //! point are not.
 
 /// `65536 * 2^(i / 256)`.

@@ -122,7 +122,7 @@ pub struct Options<'a> {
     pub cpu_budget: Option<&'a CpuBudget>,
     /// The flag by which the caller stops the work.
     pub cancel: &'a Cancel<'a>,
-    /// The constants of the lossy decisions; those of the effort if `None`.
+    /// The constants of the lossy decisions; the constants of the effort if `None`.
     pub(crate) constants: Option<&'a Constants>,
 }
 

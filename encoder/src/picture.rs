@@ -56,7 +56,7 @@ pub struct Picture<'a> {
     width: u32,
     height: u32,
     color: ColorType,
-    /// Bytes from the beginning of a row to that of the next.
+    /// Bytes from the beginning of a row to the beginning of the next.
     stride: usize,
     pixels: &'a [u8],
 }
@@ -91,8 +91,8 @@ impl<'a> Picture<'a> {
     }
 
     /// A picture whose rows begin `stride` bytes apart, as a part of a larger picture has them, or
-    /// one with padded rows. What lies between the rows is not read; after the last row nothing
-    /// needs to follow.
+    /// one with padded rows. Bytes between the rows are not read; after the last row nothing needs
+    /// to follow.
     ///
     /// ```
     /// use towebp_encoder::{ColorType, Picture};

@@ -136,7 +136,7 @@ impl<'a> Prepared<'a> {
         Ok(Activity::of(self.planes()?))
     }
 
-    /// As [`CodingPlan::LossyUpTo`], with what is kept.
+    /// Codes as [`CodingPlan::LossyUpTo`], with the kept analysis.
     fn lossy_up_to(&mut self, most: usize) -> Result<Encoded, EncodeError> {
         let mut lossy = self.lossy_without_alpha()?;
         lossy.alpha = self.alpha()?;
@@ -146,7 +146,8 @@ impl<'a> Prepared<'a> {
         self.encoder.assemble(self.size, &lossy)
     }
 
-    /// As [`auto_mode::smaller`], with what is kept, but that small pictures may change color.
+    /// Codes as [`auto_mode::smaller`], with the kept analysis; small pictures may also change
+    /// color.
     fn smaller(&mut self) -> Result<Encoded, EncodeError> {
         let (options, picture) = (&self.encoder.options, self.picture());
         let (quality, workers) = (options.quality, options.workers());

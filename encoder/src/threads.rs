@@ -14,8 +14,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
-/// The threads that a pass over a picture may use, and what may stop it. Decoders and others that
-/// work beside the encoder share its cores by it.
+/// The threads that a pass over a picture may use, and the [`Cancel`] that may stop it. Decoders
+/// and others that work beside the encoder share its cores by it.
 ///
 /// ```
 /// use towebp_encoder::{Cancel, Workers};
@@ -194,7 +194,7 @@ impl<'a> Workers<'a> {
                         break;
                     };
                     let thread = thread::Builder::new().name("encoder".to_owned());
-                    // If the system has no more threads, those that run do all the work.
+                    // If the system has no more threads, the running ones do all the work.
                     helpers.extend(thread.spawn_scoped(scope, move || help(helper)));
                 }
                 match do_next() {

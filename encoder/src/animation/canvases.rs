@@ -76,7 +76,7 @@ impl<'a> AnimationEncoder<'a> {
         self.inner.finish()
     }
 
-    /// Copies `canvas` to `shown`, and gives what it replaces.
+    /// Copies `canvas` to `shown`, and returns the pixels that it replaces.
     fn show(&mut self, canvas: &Picture<'_>) -> Result<Damage, EncodeError> {
         let width = self.size.0 as usize;
         let workers = self.inner.workers();

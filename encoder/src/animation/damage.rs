@@ -59,7 +59,7 @@ impl Rect {
     }
 }
 
-/// The rectangle of a canvas that a frame may have changed, and what it showed before.
+/// The rectangle of a canvas that a frame may have changed, and its pixels before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Where: within the canvas. It may be empty.
@@ -173,7 +173,7 @@ impl PreviousCanvas<'_> {
 struct Found {
     /// The first column and row and the last column and row that differ.
     bounds: Option<[usize; 4]>,
-    /// Whether drawing over what is there is exact.
+    /// Whether drawing over the canvas is exact.
     blends: bool,
 }
 

@@ -13,7 +13,7 @@ use std::ops::Range;
 /// The unit in which pixels of a rectangle are drawn if not all of them change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granularity {
-    /// Those that change: for lossless coding.
+    /// Only the pixels that change, for lossless coding.
     Pixel,
     /// All opaque ones of a macroblock in which one changes: alpha then takes next to nothing, and
     /// lossy coding has no holes to go around.
@@ -154,7 +154,7 @@ fn ones(begin: u32, length: u32) -> u64 {
     u64::MAX >> (u64::BITS - length) << begin
 }
 
-/// The pixels of an update, made of what the canvas shows after it.
+/// The pixels of an update, made of the canvas after it.
 #[derive(Clone, Copy, Debug)]
 pub struct FramePixels<'a> {
     /// The mask of the drawn ones.

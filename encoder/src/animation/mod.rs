@@ -3,7 +3,7 @@
 //! Frames come one by one, each as the whole canvas that a viewer is to see. Only what it changes
 //! is coded: [`damage`] finds the rectangle, [`frame_pixels`] the pixels in it, [`mode_history`]
 //! the coding. [`incremental`] puts these together; [`canvases`] keeps the canvas before, for
-//! callers that do not know what a frame changes.
+//! callers that do not know which pixels a frame changes.
 
 mod canvases;
 mod damage;

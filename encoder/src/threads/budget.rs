@@ -230,11 +230,11 @@ impl OccupiedCore<'_> {
 /// The conversion that has the turn on the core of a large one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    /// Its own.
+    /// The turn of this conversion.
     Own,
-    /// That of small conversions.
+    /// The turn of small conversions.
     OfSmall,
-    /// That of large ones of accounts that have used less.
+    /// The turn of large conversions of accounts that have used less.
     OfAccounts,
 }
 

@@ -21,7 +21,7 @@ impl CodeGroups {
             .map(|counts| Some(Costed::new(counts)))
             .collect();
         let count = remaining.len();
-        // By pair of groups, the lower index first.
+        // Indexed by a pair of groups, the lower index first.
         let mut savings = vec![i64::MIN; count * count];
         for a in 0..count {
             workers.check()?;

@@ -102,7 +102,7 @@ fn check_sometimes(
 /// none.
 fn link_chains(pixels: &[u32], workers: Workers<'_>) -> Result<Vec<Copy>, EncodeError> {
     let hash_bits = pixels.len().max(2).ilog2().clamp(8, 17);
-    // By hash, one past the last position.
+    // Indexed by hash: one past the last position.
     let mut last = vec![0u32; 1 << hash_bits];
     let mut links = Vec::with_capacity(pixels.len());
     let mut link = |i: usize, hash: u64| {

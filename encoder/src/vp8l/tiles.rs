@@ -240,7 +240,7 @@ impl Tiles {
         const TILES_PER_CHECK: usize = 256;
         let count = groups.histograms.len();
         let stride = count.next_multiple_of(LANES);
-        // By symbol, then by group: its cost.
+        // Indexed by symbol, then by group: the cost of the symbol in the group.
         let mut table = vec![0f32; self.symbols * stride];
         for (group, histogram) in groups.histograms.iter().enumerate() {
             for (symbol, cost) in costs(histogram).into_iter().enumerate() {

@@ -43,7 +43,7 @@ pub struct PlanesBuilder {
     window: Vec<u8>,
     first_row: usize,
     rows: usize,
-    /// What the rows so far say of the lossless size, if that is wanted.
+    /// The estimate of the lossless size from the rows so far, if that is wanted.
     estimate: Option<LosslessEstimate>,
 }
 

@@ -127,7 +127,7 @@ impl<'a> Passes<'a> {
         Ok(encoded)
     }
 
-    /// Draws frame after frame, resizes what changed, and lays the watermark over it, which is
+    /// Draws frame after frame, resizes the changed part, and lays the watermark over it, which is
     /// drawn once. `take` gets the canvas that is then shown, the frame, and the number of times
     /// that all are played.
     fn each_frame(
@@ -262,8 +262,8 @@ fn transparent(width: u32, height: u32) -> Image {
     }
 }
 
-/// Resizes what the damage of `canvas` reaches into `resized`. The frame's damage and previous
-/// pixels become those of `resized`.
+/// Resizes the pixels that the damage of `canvas` reaches into `resized`. The frame's damage and
+/// previous pixels become those of `resized`.
 fn resize_damage(
     scaling: &Scaling,
     resized: &mut Image,

@@ -69,7 +69,7 @@ impl Plan<'_> {
         frames * frame + mark as f64 * DECODING + text as f64 * TEXT
     }
 
-    /// The width and height of a picture that is enlarged, if what is done then takes many times as
+    /// The width and height of a picture that is enlarged, if the steps after it take many times as
     /// long as an encoding: a search, or the highest effort. A request of a few bytes can cause it.
     pub fn laborious_enlargement(&self) -> Option<(u32, u32)> {
         let is_laborious = self.params.goal.is_some() || self.params.effort == Effort::Max;

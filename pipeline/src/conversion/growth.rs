@@ -3,8 +3,8 @@
 
 use std::cell::Cell;
 
-/// Decides, without waiting, whether a conversion may hold so many bytes in all, in place of those
-/// of its estimate ([`Plan::memory`](super::Plan::memory)).
+/// Decides, without waiting, whether a conversion may hold this many bytes in all, in place of the
+/// bytes of its estimate ([`Plan::memory`](super::Plan::memory)).
 pub type MayHold<'a> = dyn Fn(u64) -> bool + 'a;
 
 /// The memory of the files of an animation: of one, or of a search as many as it keeps.

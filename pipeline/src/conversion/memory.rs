@@ -88,7 +88,7 @@ impl Plan<'_> {
         const ROWS: u64 = 2 * 16 * 3;
         let Footprint { width, height, .. } = self.output;
         let longer = width.max(height);
-        // Of a narrower part it has up to a quarter more pixels.
+        // A narrower part has up to a quarter more pixels.
         let window = PlanesBuilder::window_bytes((longer, longer)) * 5 / 4;
         let changed = planes.bytes / 8;
         let rows = u64::from(longer) * ROWS;
@@ -135,7 +135,7 @@ impl Plan<'_> {
         })
     }
 
-    /// The memory of an animation beside that of each frame as a still picture.
+    /// The memory of an animation beside the memory of each frame as a still picture.
     fn animation(&self) -> u64 {
         let canvas = self.output.pixel_bytes();
         // The GIF's own canvas, its copy for the disposal, and the part that is resized again.
@@ -189,7 +189,7 @@ impl Plan<'_> {
         let Footprint { width, height, .. } = self.output;
         let (scoring, mode) = match goal {
             Goal::MaxBytes { .. } => (0, mode),
-            // A score that no quality reaches is that of lossless coding.
+            // If no quality reaches the score, lossless coding is used.
             Goal::Score(_) => (scoring_memory(width, height), self.params.mode),
         };
         let encoding = encoder.mode(mode).prepared_memory((width, height), color);

@@ -53,7 +53,7 @@ pub struct Params {
 pub struct Parameter {
     /// The name.
     pub name: &'static str,
-    /// The type of the value, with what is allowed.
+    /// The type of the value, with its allowed range.
     pub value: Value,
     /// A value that is allowed, for the description of the API.
     pub example: &'static str,
@@ -71,7 +71,7 @@ pub struct Parameter {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum DefaultValue {
-    /// As if this value were given.
+    /// The default is this value.
     Given(&'static str),
     /// Something that no value stands for, in a few words.
     Other(&'static str),
@@ -364,7 +364,7 @@ pub const PARAMETERS: [Parameter; 30] = [
     },
 ];
 
-/// The row of the API token, by which paths other than that of the conversion have it, too.
+/// The row of the API token, which other paths than the conversion have, too.
 #[doc(hidden)]
 pub const TOKEN: Parameter = Parameter {
     name: "token",
@@ -519,7 +519,7 @@ impl Values {
     /// The values of a request without parameters.
     fn defaults() -> Values {
         let mut values = Values {
-            // The table's defaults replace what is written here for numbers and words.
+            // The table's defaults replace the values here for numbers and words.
             params: Params {
                 quality: 0,
                 goal: None,

@@ -59,9 +59,9 @@ pub(super) enum Path<'a> {
     /// memory of RGB for all of them; if they turn out to be those of a graphic, the picture takes
     /// the other path.
     Planes,
-    /// By way of RGB or RGBA.
+    /// Through RGB or RGBA.
     Rgb,
-    /// As frames, each by way of RGBA.
+    /// Frame by frame, each through RGBA.
     Animation(Animation<'a>),
 }
 
@@ -120,11 +120,11 @@ impl<'a> Plan<'a> {
         let stays_in_planes = mode != Mode::Lossless
             && opened.planes().is_some()
             && resize.is_none()
-            // Several encodings need the pixels of the file in memory. Those of a PNG are RGB.
+            // Several encodings need the pixels of the file in memory. A PNG's pixels are RGB.
             && (params.goal.is_none() || is_jpeg)
             && match (is_watermarked, params.goal) {
                 (false, _) => true,
-                // A score is that of RGB with its watermarks.
+                // A score is measured on RGB with its watermarks.
                 (true, Some(Goal::Score(_))) => false,
                 // Tiles are everywhere.
                 (true, _) => {

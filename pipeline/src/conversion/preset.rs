@@ -68,8 +68,8 @@ impl Preset {
         Ok(preset)
     }
 
-    /// As [`Preset::parse`], of a text that was checked before it was stored: the values are not
-    /// read twice, since [`Preset::complete`] reads them.
+    /// Reads a text that [`Preset::parse`] checked before it was stored: the values are not read
+    /// twice, since [`Preset::complete`] reads them.
     ///
     /// # Errors
     /// [`ParamError`], for a line that is no parameter.
@@ -81,7 +81,7 @@ impl Preset {
         })
     }
 
-    /// The text that [`Preset::parse`] reads: what is stored.
+    /// The text to store, which [`Preset::parse`] reads.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for parameter in &self.parameters {
@@ -96,7 +96,7 @@ impl Preset {
         text
     }
 
-    /// Reads the parameters of a request, and takes those of the preset that it does not give.
+    /// Reads the parameters of a request, and adds the preset's parameters that it does not give.
     ///
     /// # Errors
     /// [`ParamError`], for the first parameter at fault: also one that the preset fixes.

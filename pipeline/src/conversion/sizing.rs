@@ -27,7 +27,7 @@ pub enum Fit {
     /// All of it is shown, within the box, with its own proportions.
     #[default]
     Contain,
-    /// The box is filled, and what goes beyond it is cut off.
+    /// The box is filled, and the picture is cut off at its edges.
     Cover,
     /// The box is filled: the picture gets its proportions.
     Fill,

@@ -55,7 +55,7 @@ pub(super) fn draw_text(
     Ok(image)
 }
 
-/// The encoder with what is kept of the metadata.
+/// The encoder with the metadata that is kept.
 pub(super) fn with_metadata<'a>(mut encoder: Encoder<'a>, metadata: &'a Metadata) -> Encoder<'a> {
     if let Some(icc) = &metadata.icc {
         encoder = encoder.icc_profile(icc);

@@ -35,8 +35,8 @@ pub(super) fn by_way_of_rgb(
     Ok(Conversion::new(encoded, size, timing))
 }
 
-/// Converts a JPEG in its `Y'CbCr`, but for what watermarks touch, and a PNG row by row, if that is
-/// possible; otherwise by way of RGB.
+/// Converts a JPEG in its `Y'CbCr`, except for the parts under watermarks, and a PNG row by row, if
+/// that is possible; otherwise by way of RGB.
 pub(super) fn in_planes(
     plan: &Plan<'_>,
     cancel: &Cancel<'_>,
@@ -155,7 +155,7 @@ pub(super) fn encode(
     Ok(encoder.encode(&picture)?)
 }
 
-/// Asks for the memory that lossless coding takes.
+/// Requests the memory that lossless coding takes.
 fn ask_for_lossless(plan: &Plan<'_>, may_hold: &MayHold<'_>) -> Result<(), ConversionError> {
     let needed = plan.most_memory();
     if may_hold(needed) {

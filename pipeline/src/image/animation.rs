@@ -17,7 +17,7 @@ pub struct AnimationFrame {
     pub pixel_count: u64,
 }
 
-/// The canvas, and what becomes of its last frame.
+/// The canvas, and the disposal of its last frame.
 pub struct AnimationCanvas<'a> {
     /// The pixels that are shown, [`Layout::Rgba`]; empty before the first frame.
     pub image: Image,

@@ -19,7 +19,7 @@ pub struct Decoded {
 pub struct DecodedPlanes {
     /// The samples, oriented.
     pub planes: Planes,
-    /// The ICC profile, which is that of sRGB, if the file has one.
+    /// The ICC profile, if the file has one; it is sRGB.
     pub icc: Option<Vec<u8>>,
 }
 

@@ -7,9 +7,9 @@ use super::pixels::Image;
 
 /// The frames of an animation, drawn one after the other onto a canvas.
 pub enum Frames<'a> {
-    /// Those of a GIF.
+    /// The frames of a GIF.
     Gif(Box<gif::Frames<'a>>),
-    /// Those of a PNG.
+    /// The frames of a PNG.
     Png(png::Frames<'a>),
 }
 

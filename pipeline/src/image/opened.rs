@@ -18,8 +18,9 @@ use towebp_encoder::{Cancel, Cancelled, LosslessEstimate, Workers};
 
 /// A file whose header was read. Nothing of the picture's size is allocated yet.
 ///
-/// The header is walked once, by [`open`]: memory, metadata and decoding all go by what was found
-/// there. (The libraries that decode the pixels parse the parts that they are given on their own.)
+/// The header is walked once, by [`open`]: memory, metadata and decoding all use the values that
+/// were found there. (The libraries that decode the pixels parse the parts that they are given on
+/// their own.)
 #[derive(Debug)]
 pub struct Opened<'a> {
     bytes: &'a [u8],

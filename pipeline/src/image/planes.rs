@@ -56,7 +56,7 @@ impl Planes {
         padded(width) as u64 * padded(height) as u64 * 3 / 2
     }
 
-    /// The distance from one row of luma to the next: twice that of chroma.
+    /// The distance from one row of luma to the next: twice the distance of chroma rows.
     pub(super) fn luma_stride(&self) -> usize {
         padded(self.width)
     }

@@ -13,7 +13,7 @@ impl Overlay {
     /// Has `draw` draw onto a transparent picture.
     ///
     /// # Errors
-    /// Those of `draw`.
+    /// The errors of `draw`.
     pub fn new<E>(
         width: u32,
         height: u32,

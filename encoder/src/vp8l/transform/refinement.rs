@@ -26,7 +26,7 @@ pub struct Refinement {
     pub color_bits: Option<u32>,
 }
 
-/// A prediction and what it leaves.
+/// A prediction and its residuals.
 pub struct Refined {
     /// The mode of each block.
     pub modes: Modes,

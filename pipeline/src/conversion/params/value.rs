@@ -122,7 +122,7 @@ impl Value {
         self.number(text) == wide.number(text)
     }
 
-    /// The end of a sentence about what is allowed, for values that stand in a URL.
+    /// The end of a sentence about allowed values, for values in a URL.
     pub(super) fn in_url(self) -> &'static str {
         match self {
             Value::Percent(..) => ", which a URL needs as %25",

@@ -307,7 +307,7 @@ const SCORE_MARGIN: f64 = 0.3;
 const SCORE_TOLERANCE: f64 = 0.6;
 /// The search ends if a quality that is lower by so much is expected to miss the limit.
 const SCORE_STEPS: u8 = 2;
-/// How far below a quality whose lossy file is larger than the lossless one the next one is.
+/// The step down from a quality whose lossy file is larger than the lossless one.
 const BELOW_LOSSLESS: u8 = 12;
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ struct Expected {
     mean: f64,
     /// Its change along each dimension.
     weights: [f64; FACTORS],
-    /// The standard deviation of what is left.
+    /// The standard deviation of the residual.
     deviation: f64,
 }
 
@@ -111,7 +111,7 @@ impl Expected {
     }
 }
 
-/// The value of a curve at a quality: a straight line between those of the table.
+/// The value of a curve at a quality: a straight line between the values of the table.
 fn expected(curve: Curve, quality: u8) -> Expected {
     let table = match curve {
         Curve::Bits => &BITS,

@@ -1,4 +1,4 @@
-//! Conversion to sRGB, which is what the samples of a WebP mean without a profile.
+//! Conversion to sRGB, the color space of a WebP without a profile.
 
 use super::hdr::is_high_dynamic_range;
 use super::profile::is_nearly_identity;

@@ -1,4 +1,4 @@
-//! Color spaces: the samples are converted to sRGB, which is what WebP means without a profile.
+//! Color spaces: the samples are converted to sRGB, the color space of a WebP without a profile.
 
 mod cmyk;
 mod convert;

@@ -58,7 +58,7 @@ pub fn is_rgb(profile: &[u8]) -> bool {
     !is_too_large(profile) && ColorProfile::new_from_slice(profile).is_ok_and(is_sound)
 }
 
-/// Whether a profile is that of sRGB, up to rounding.
+/// Whether a profile is sRGB, up to rounding.
 pub fn is_srgb(profile: &[u8]) -> bool {
     let is_srgb = |profile: ColorProfile| {
         profile.color_space == DataColorSpace::Rgb
@@ -67,8 +67,8 @@ pub fn is_srgb(profile: &[u8]) -> bool {
     !is_too_large(profile) && ColorProfile::new_from_slice(profile).is_ok_and(is_srgb)
 }
 
-/// Whether the profile is that of sRGB under whatever name: a few colors come out as they went in,
-/// up to rounding.
+/// Whether the profile is sRGB under any name: a few colors come out as they went in, up to
+/// rounding.
 pub fn is_nearly_identity(profile: &ColorProfile, srgb: &ColorProfile) -> Result<bool, CmsError> {
     let probes: Vec<u8> = [0, 16, 64, 128, 200, 255]
         .into_iter()

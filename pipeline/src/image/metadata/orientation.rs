@@ -14,7 +14,7 @@ pub fn read(exif: &[u8]) -> Option<Orientation> {
 /// The prefix of Exif in a JPEG. Some PNG writers keep it.
 pub const JPEG_PREFIX: &[u8] = b"Exif\0\0";
 
-/// Sets the orientation to 1, that of upright pixels.
+/// Sets the orientation to 1, for upright pixels.
 pub fn reset(exif: &mut [u8]) {
     let _before = Orientation::remove_from_exif_chunk(exif);
 }

@@ -64,7 +64,7 @@ impl Span {
         self.shrink() / f64::from(self.box_size())
     }
 
-    /// How far the kernel reaches, in boxes. Where the picture becomes larger, it is not narrowed.
+    /// The radius of the kernel, in boxes. Where the picture becomes larger, it is not narrowed.
     fn support(self) -> f64 {
         LOBES * self.scale().max(1.0)
     }

@@ -2,7 +2,7 @@
 //! proportional to it.
 //!
 //! The tables are computed with the four basic operations alone, whose results are the same on
-//! every machine; those of a platform's `pow` are not.
+//! every machine, unlike a platform's `pow`.
 
 use std::sync::LazyLock;
 
@@ -40,7 +40,7 @@ impl Levels {
     /// The nearest level of some light; of less than none 0, of more than all 255.
     #[inline(always)]
     pub(super) fn nearest(self, light: f32) -> u8 {
-        // The conversion saturates, and makes 0 of what is no number.
+        // The conversion saturates, and gives 0 for NaN.
         self.at((light * STEPS as f32 + 0.5) as u16)
     }
 
@@ -57,7 +57,7 @@ fn light(sample: f64) -> f64 {
         return sample / 12.92;
     }
     let base = (sample + 0.055) / 1.055;
-    // The power of 2.4 is the fifth root of that of 12.
+    // `x` to the power of 2.4 is the fifth root of `x` to the power of 12.
     let square = base * base;
     let fourth = square * square;
     fifth_root(fourth * fourth * fourth)

@@ -114,7 +114,7 @@ impl Resize {
     /// Most bytes that [`Resize::apply`] by some threads to pictures of this width holds beside the
     /// old pixels and the new ones, of which it has two copies in the end.
     pub fn bytes(&self, width: u32, threads: usize) -> u64 {
-        /// The tables of the transfer curve, and what the allocator adds.
+        /// The tables of the transfer curve, and the overhead of the allocator.
         const TABLES: u64 = 80 << 10;
         let Resize { across, down } = self;
         let weights = |span: &Span| u64::from(span.size) * (span.most_taps() as u64 * 4 + 12);
@@ -236,7 +236,7 @@ impl<'a> Resizer<'a> {
         let Scaling { columns, rows, .. } = scaling;
         let box_columns = columns.boxes(window.left..window.left + window.width);
         let box_rows = rows.boxes(window.top..window.top + window.height);
-        // A row is made once its last boxes have come, and those of all rows before it.
+        // A row is made once its last boxes have come, and the last boxes of all rows before it.
         let mut end = 0;
         let needed = (window.top..window.top + window.height).map(|row| {
             let (first, weights) = rows.taps(row);
@@ -316,7 +316,7 @@ impl<'a> Resizer<'a> {
         let Rectangle { left, width, .. } = self.window;
         let first = last / ROWS * ROWS;
         let place = |row: usize| row % self.ring_rows * self.ring_stride;
-        // Lanes behind the last row hold what was there before, and go where nothing is read.
+        // Lanes behind the last row hold old values, which are stored but never read.
         let places = std::array::from_fn(|lane| place(first + lane));
         let source = (&self.columns[..], self.box_columns.start);
         let (axis, new, ring) = (&self.scaling.columns, left..left + width, &mut self.ring);

@@ -19,7 +19,7 @@ pub(super) struct Block {
     pub(super) is_right_to_left: bool,
 }
 
-/// The left, top, right and bottom edge of what is drawn, in ems.
+/// The left, top, right and bottom edge of the drawing, in ems.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bounds {
     pub(super) left: f32,

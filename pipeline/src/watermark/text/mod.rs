@@ -435,7 +435,7 @@ impl Space {
         Some(at(least))
     }
 
-    /// The layout in the smallest size, of which what does not fit is cut off.
+    /// The layout in the smallest size; text that does not fit is cut off.
     fn cut(&self, block: &Block) -> TextLayout {
         let mut layout = self.at(block, MIN_EM);
         layout.cut(self.available, block.is_right_to_left);

@@ -150,7 +150,7 @@ impl ParagraphWords {
     }
 }
 
-/// The words of a paragraph: what stands between spaces at which a line may be broken.
+/// The words of a paragraph: the texts between spaces at which a line may be broken.
 fn words(text: &str) -> Vec<Range<usize>> {
     let mut words: Vec<Range<usize>> = Vec::new();
     let (mut is_after_space, mut last) = (true, ' ');

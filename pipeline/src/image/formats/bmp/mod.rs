@@ -1,5 +1,5 @@
-//! BMP, by a reader of our own: that of the crate `image` reads neither the second version of OS/2
-//! nor color spaces, and does not report which pixels run-length coding leaves out.
+//! BMP, by a reader of our own: the reader of the crate `image` reads neither the second version of
+//! OS/2 nor color spaces, and does not report which pixels run-length coding leaves out.
 
 mod error;
 mod header;

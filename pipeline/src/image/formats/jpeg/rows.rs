@@ -1,8 +1,8 @@
 //! Decodes a JPEG to planes, row of MCUs by row of MCUs. The lower part of a large picture is left
 //! to a helper, which finds its data by [`super::skim`], or behind a restart marker.
 //!
-//! Whatever keeps the helper from its part, the decoder goes on with it by itself: what is wrong
-//! with a file is told by the decoder that has read all of it.
+//! If anything keeps the helper from its part, the decoder goes on with it by itself: faults of a
+//! file are reported by the decoder that has read all of it.
 
 use super::decoder::{
     BYTES_PER_CHECK, LibraryDecoder, PADDING_AND_END, ends_too_early, invalid, options,
@@ -87,7 +87,7 @@ pub struct LowerPart<'a> {
     scan: &'a [u8],
     /// The headers that the decoder needs, with the height of this part.
     headers: Vec<u8>,
-    /// The first row of MCUs, and that of luma.
+    /// The first row of MCUs, and the first row of luma.
     mcu_row: usize,
     first_row: usize,
     /// The number of rows of luma.
@@ -192,7 +192,7 @@ fn with_height(mut headers: Vec<u8>, frame: usize, height: usize) -> Option<Vec<
     Some(headers)
 }
 
-/// What became of the lower part.
+/// The state of the lower part.
 enum Outcome<'b> {
     Done,
     /// The helper's core was needed elsewhere after so many rows.
@@ -211,7 +211,7 @@ fn decode_in_two(
     cancel: &Cancel<'_>,
 ) -> Result<bool, DecodeError> {
     let skimmed = OnceLock::new();
-    // Whoever comes first decodes the lower part.
+    // The thread that comes first decodes the lower part.
     let is_begun = AtomicBool::new(false);
     let is_over = AtomicBool::new(false);
     let (mut upper, rest) = PlaneRows::of(planes).split_at(lower.first_row);

@@ -62,7 +62,7 @@ impl<'a> Iterator for Segments<'a> {
     }
 }
 
-/// Whether what follows FF is skipped: 00, which makes it no marker, TEM and `RSTn`.
+/// Whether the byte after FF is skipped: 00, which makes it no marker, TEM and `RSTn`.
 fn is_skipped(byte: u8) -> bool {
     matches!(byte, 0x00 | 0x01 | 0xd0..=0xd7)
 }

@@ -2,8 +2,8 @@
 //! where a row of MCUs begins. From there on the data are made such that a decoder can begin with
 //! them: the first DC coefficients are coded anew, since they are differences from those before.
 //!
-//! That takes half of the time of decoding. What is not as every writer leaves it ends the
-//! walk without an outcome: it is the decoder that tells what is wrong with a file.
+//! That takes half of the time of decoding. Data that no usual writer makes end the walk without a
+//! result: the decoder reports the faults of a file.
 
 use super::segments::Segment;
 use std::ptr;
@@ -124,8 +124,8 @@ impl ScanHeader {
     }
 
     /// The data from row `row` of MCUs on, such that a decoder can begin with them. `mcus` is the
-    /// number of MCUs of a row; `go_on` is asked before each row. No more bytes are allocated than
-    /// [`most_bytes`] says.
+    /// number of MCUs of a row; `go_on` is called before each row. At most [`most_bytes`] bytes are
+    /// allocated.
     pub fn data_from_row(
         &self,
         data: &[u8],
@@ -186,7 +186,7 @@ impl ScanHeader {
     }
 }
 
-/// A table of quantizers of 8 or of 16 bits (B.2.4.1), and what stands behind it.
+/// A table of quantizers of 8 or of 16 bits (B.2.4.1), and the data behind it.
 fn quantizer_table(precision: u8, data: &[u8]) -> Option<([u16; 64], &[u8])> {
     match precision {
         0 => {
@@ -211,18 +211,18 @@ pub fn most_bytes(length: usize) -> usize {
 
 /// A table of Huffman codes (C.2).
 pub struct Table {
-    /// By the next [`FAST_BITS`] bits: the symbol, and above it the number of bits of its code; 0
-    /// for longer codes.
+    /// Indexed by the next [`FAST_BITS`] bits: the symbol, and above it the number of bits of its
+    /// code; 0 for longer codes.
     fast: Vec<u16>,
-    /// By the same bits, for AC coefficients: the number of bits of code and coefficient together,
-    /// and above it by how many coefficients to go on; 0 where that takes a closer look.
+    /// Indexed by the same bits, for AC coefficients: the number of bits of code and coefficient
+    /// together, and above it by how many coefficients to go on; 0 where that takes a closer look.
     steps: Vec<u16>,
-    /// By the number of bits of a code: the first 16 bits beyond its codes.
+    /// Indexed by the number of bits of a code: the first 16 bits beyond its codes.
     limits: [u32; 17],
-    /// By the number of bits: what to add to a code to get the place of its symbol.
+    /// Indexed by the number of bits: the offset from a code to the place of its symbol.
     offsets: [i32; 17],
     symbols: Vec<u8>,
-    /// By symbol: the code and its number of bits, which is 0 if it has none.
+    /// Indexed by symbol: the code and its number of bits, which is 0 if it has none.
     codes: Vec<(u16, u8)>,
 }
 
@@ -550,7 +550,7 @@ impl Writer {
     /// Copies all bits that are left, and fills the last byte with ones. `None` if there is a
     /// marker before the end.
     fn copy_all(mut self, bits: &mut Bits<'_>, mut go_on: impl FnMut() -> bool) -> Option<Vec<u8>> {
-        /// Bytes between two questions: a fraction of a millisecond.
+        /// Bytes between two calls of `go_on`: a fraction of a millisecond.
         const BYTES: usize = 1 << 17;
         let mut asked = 0;
         bits.refill();

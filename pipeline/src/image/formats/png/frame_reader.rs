@@ -18,7 +18,7 @@ pub struct FrameReader<'a> {
     stage: Stage,
     /// Bytes that are not in the file so, and how many of them were read.
     made: (Vec<u8>, usize),
-    /// Bytes of the file behind them: those that may be read before the next check, and the rest.
+    /// Bytes of the file behind them: the bytes before the next check, and the rest.
     portion: &'a [u8],
     part: &'a [u8],
     /// The checksum of the chunk that `part` ends.
@@ -44,7 +44,8 @@ impl<'a> FrameReader<'a> {
         (name, data): ([u8; 4], &'a [u8]),
         cancel: &'a Cancel<'a>,
     ) -> FrameReader<'a> {
-        /// The place of width and height in the file, and that of what their checksum is of.
+        /// The place of width and height in the file, and the place of the data under their
+        /// checksum.
         const SIZE: usize = 16;
         const CHECKED: usize = 12;
         let mut made = header.to_vec();

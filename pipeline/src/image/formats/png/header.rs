@@ -51,7 +51,7 @@ struct Chunks<'a> {
     other_exif: u64,
     /// The chunks in front of the pixels that define samples, the first of each name.
     colors: Vec<&'a [u8]>,
-    /// Those of them without which there are no colors: `PLTE` and `tRNS`.
+    /// The chunks without which there are no colors: `PLTE` and `tRNS`.
     palette: Vec<&'a [u8]>,
     /// The color spaces that the file names.
     spaces: NamedSpaces,
@@ -114,7 +114,7 @@ impl<'a> Header<'a> {
     /// # Errors
     /// The picture's size is not within `limits`.
     pub fn footprint(&self, limits: &Limits) -> Result<Footprint, DecodeError> {
-        /// Bytes of a few rows, and of the window of what is unpacked.
+        /// Bytes of a few rows, and of the window of unpacked data.
         const ROWS: u64 = 1 << 20;
         limits.check(self.width, self.height)?;
         let transform = if self.has_16_bits {

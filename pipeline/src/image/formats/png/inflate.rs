@@ -20,7 +20,7 @@ use towebp_encoder::{Cancel, Helper, Workers};
 /// The least bytes of the pixels for which a thread is started: some milliseconds of work.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// How far back a match reaches (RFC 1951, section 2).
+/// The longest distance of a match (RFC 1951, section 2).
 const HISTORY: usize = 1 << 15;
 
 /// Bytes of a stored block, at most 65535.
@@ -342,7 +342,7 @@ impl InflatedReader<'_, '_> {
     }
 }
 
-/// The buffers with what is inflated.
+/// The buffers with inflated data.
 struct Buffers<'scope, 'a> {
     empty: Sender<Buffer>,
     filled: Receiver<Result<Buffer, Irregular>>,
@@ -350,7 +350,7 @@ struct Buffers<'scope, 'a> {
     cancel: &'a Cancel<'a>,
 }
 
-/// Who inflates.
+/// The thread that inflates.
 enum Source<'scope, 'a> {
     Helper(ScopedJoinHandle<'scope, Inflater<'a>>),
     /// The reader itself, once the helper's core was needed elsewhere.
@@ -368,7 +368,7 @@ impl Buffers<'_, '_> {
             // The buffer that is there at the beginning is none of theirs.
             let read = mem::replace(buffer, Buffer::EMPTY);
             if !read.bytes.is_empty() {
-                // If the helper has ended, what it filled is still to be read.
+                // If the helper has ended, the buffers that it filled are still to be read.
                 let _is_sent = self.empty.send(read);
             }
             if let Ok(filled) = self.filled.recv() {

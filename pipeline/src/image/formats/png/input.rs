@@ -9,7 +9,7 @@ use towebp_encoder::Cancel;
 
 /// The file as the decoder reads it.
 pub enum Input<'scope, 'a> {
-    /// As it is, but for parts that are left out.
+    /// The bytes as they are, except for parts that are left out.
     File(CancellableReader<'a>),
     /// With image data that a helper inflates.
     Inflated(Box<InflatedReader<'scope, 'a>>),

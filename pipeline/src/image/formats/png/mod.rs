@@ -56,7 +56,7 @@ pub fn decode_planes(
 ) -> Result<Option<PlanesOfRgb>, DecodeError> {
     // A graphic would be decoded twice: to planes, and to RGB for its lossless coding. The files of
     // 84 photographs have at least 0.23 of the bytes of their pixels, and those of 13 screenshots
-    // and charts at most 0.09. The first rows do not tell them apart: skies look like graphics.
+    // and charts at most 0.09. The first rows do not distinguish them: skies look like graphics.
     let is_graphic = !takes_graphics && bytes.len() as u64 * 8 <= header.pixel_bytes();
     let cancel = workers.cancel();
     if header.planes() == PlanesPath::Never || is_graphic {
@@ -404,7 +404,7 @@ pub mod tests {
                 max_side: 1000
             })
         );
-        // Within the limits, what is missing is the data.
+        // Within the limits, the data is missing.
         assert!(matches!(
             read(&header(1000, 10), &LIMITS, &Cancel::never()),
             Err(DecodeError::Invalid(_))

@@ -26,9 +26,9 @@ pub struct FrameControl<'a> {
     pub delay: (u16, u16),
     /// Its disposal before the next frame is drawn.
     pub disposal: DisposalMethod,
-    /// Whether it is drawn over what is there, or in its place.
+    /// Whether it is drawn over the canvas, or replaces its pixels.
     pub is_drawn_over: bool,
-    /// Whether its pixels are those of the default image (`IDAT`).
+    /// Whether its pixels are in the default image (`IDAT`).
     pub is_default_image: bool,
     /// The chunks among which its data is.
     pub data: &'a [u8],

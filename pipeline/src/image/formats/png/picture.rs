@@ -1,4 +1,4 @@
-//! One picture of a PNG: what stands before its rows, the rows, and the end.
+//! One picture of a PNG: the data before its rows, the rows, and the end.
 
 use super::decoder::{DECODER_BYTES, invalid, layout_of};
 use super::input::Input;
@@ -38,7 +38,7 @@ pub struct Rows<'s, 'a> {
 }
 
 impl<'s, 'a> Rows<'s, 'a> {
-    /// Reads what stands before the pixels.
+    /// Reads the data before the pixels.
     pub fn begin(
         mut decoder: Decoder<Input<'s, 'a>>,
         keep: Keep,

@@ -53,7 +53,7 @@ impl Cursor {
 /// The data of a scan.
 #[derive(Debug)]
 pub struct Bits<'a> {
-    /// What is not in the buffer yet.
+    /// The data that is not in the buffer yet.
     source: &'a [u8],
     buffer: Box<Buffer>,
     /// The number of bytes in the buffer; zeros are behind them.

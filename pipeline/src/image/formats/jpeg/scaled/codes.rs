@@ -49,7 +49,7 @@ impl Entry {
         self.0 & 31
     }
 
-    /// By how many coefficients to go on: 64 at the end of the block.
+    /// The step to the next coefficient: 64 at the end of the block.
     #[inline(always)]
     fn advance(self) -> usize {
         (self.0 >> 8 & 0x7f) as usize
@@ -189,7 +189,7 @@ impl Steps {
     }
 }
 
-/// What becomes of a coefficient.
+/// The use of a coefficient.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
 struct Place {
@@ -205,9 +205,10 @@ struct Place {
 pub struct BlockReader {
     dc: Codes<DC_ENTRIES>,
     ac: Codes<AC_ENTRIES>,
-    /// For components whose energy does not matter.
+    /// The use for components whose energy does not matter.
     steps: Option<Steps>,
-    /// By the number of a coefficient, in zigzag order; twice as many, so that none is beyond.
+    /// Indexed by the number of a coefficient, in zigzag order; twice as many, so that none is
+    /// beyond.
     places: Box<[Place; 128]>,
     /// The number of the last one that is kept.
     last: usize,

@@ -3,12 +3,12 @@
 //! memory of decoding all pixels.
 //!
 //! Such pixels are means of samples, which are darker than means of light, the more so the more
-//! they vary. The frequencies that are left out tell by how much (by Parseval's theorem, the sum of
+//! they vary. The frequencies that are left out show by how much (by Parseval's theorem, the sum of
 //! their squares is that of what they make of pixels): their energy is added to that of the pixels
 //! of their block, as if light were the square of samples.
 //!
-//! What is not as every writer leaves it has no outcome here: it is the library's decoder that then
-//! decodes all of it, and tells what is wrong.
+//! Data that no usual writer makes have no result here: the library's decoder then decodes all of
+//! it, and reports the fault.
 
 mod bits;
 mod codes;
@@ -215,7 +215,8 @@ impl Scaled {
 impl Component {
     /// A component with `factors` blocks in each MCU of a picture where another has `most`.
     fn new(factors: [usize; 2], most: [usize; 2], size: usize, mcus: usize) -> Option<Component> {
-        // Of fewer blocks more frequencies are taken, so that there is a sample for each pixel.
+        // If there are fewer blocks, more frequencies are taken, so that there is a sample for each
+        // pixel.
         let mut own = size;
         while own < MOST && (0..2).all(|axis| 2 * own * factors[axis] <= size * most[axis]) {
             own *= 2;

@@ -148,7 +148,7 @@ pub fn write_shares<S: Simd>(
         }
         sum.store_slice(&mut shares[x..x + PORTION]);
     }
-    // Energy is that of 64 pixels.
+    // The energy is a sum over 64 pixels.
     let factor = ENERGY_FACTOR * (size * size) as f32 / 64.0;
     for (&energy, shares) in energies.iter().zip(shares.chunks_exact_mut(size)) {
         let weights: f32 = shares.iter().sum();
