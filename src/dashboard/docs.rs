@@ -41,9 +41,6 @@ static RENDERED: LazyLock<Vec<Rendered>> = LazyLock::new(|| {
 });
 
 /// The index of the documentation.
-///
-/// # Errors
-/// The store failed.
 pub fn docs_index(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
     let session = context.session()?;
     let token = token_for(context, session.as_ref())?;

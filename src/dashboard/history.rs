@@ -32,9 +32,6 @@ pub struct History {
 
 /// The usage and the history of an account. If the filter cannot be used, there is a reason
 /// instead.
-///
-/// # Errors
-/// The store failed.
 pub fn history(
     context: &PageContext<'_>,
     account: AccountId,

@@ -26,9 +26,6 @@ pub struct Usage {
 
 impl Usage {
     /// The sums of this account.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn of(store: &Store, id: AccountId, filter: &UsageFilter) -> Result<Usage, StoreError> {
         let last = filter.days.last.min(UsageFilter::today(store.now()));
         let mut usage = Usage::empty(filter.days.first, last);

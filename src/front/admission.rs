@@ -2,7 +2,7 @@
 
 use super::head::Head;
 use super::job::Ticket;
-use super::kind::{Kind, Owner};
+use super::kind::{Owner, WorkKind};
 use super::rejection::Rejection;
 use super::response::Response;
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ pub struct Admitted {
     /// Most bytes that the body may have.
     pub body_limit: u64,
     /// The kind of work.
-    pub kind: Kind,
+    pub kind: WorkKind,
     /// The owner, who takes turns with other owners.
     pub owner: Owner,
     /// The results of admission, and the way to the response.

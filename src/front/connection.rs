@@ -7,9 +7,9 @@ use super::byte_queue::ByteQueue;
 use super::chunked::Chunked;
 use super::head::{self, Framing, Head, HeadLimits, HeadScanner};
 use super::job::{Ticket, Work};
-use super::kind::{Kind, Owner};
+use super::kind::{Owner, WorkKind};
 use super::rejection::Rejection;
-use super::request::{IncomingBody, Remaining, Request};
+use super::request::{AdmittedRequest, IncomingBody, Remaining};
 use super::response::{Parts, Response};
 use super::response_writer::{ResponseOptions, ResponseWriter};
 use super::settings::Settings;
@@ -48,7 +48,7 @@ pub struct Connection {
     read_buffer: Vec<u8>,
     response: ResponseWriter,
     /// The kind and the owner of the request that was admitted last.
-    pub queue: Option<(Kind, Owner)>,
+    pub queue: Option<(WorkKind, Owner)>,
 }
 
 /// Where in a request a connection is. It deals with one request at a time: further bytes wait in
@@ -284,7 +284,7 @@ impl Connection {
         self.queue = Some((admitted.kind, admitted.owner));
         let framing = head.framing;
         let must_be_asked_for = head.expects_continue && self.read_buffer.is_empty();
-        let request = Request {
+        let request = AdmittedRequest {
             admitted,
             body: ByteQueue::default(),
             length: 0,
@@ -407,7 +407,7 @@ impl Connection {
     }
 
     /// Has a complete request wait for a worker.
-    fn queue_request(&mut self, request: Request, now: Instant) {
+    fn queue_request(&mut self, request: AdmittedRequest, now: Instant) {
         self.stage = Stage::queued(
             Work::Request {
                 ticket: request.admitted.ticket,

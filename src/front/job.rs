@@ -2,7 +2,7 @@
 //! [`Response`] comes back through the event loop's inbox.
 
 use super::byte_queue::ByteQueue;
-use super::kind::{Kind, Owner};
+use super::kind::{Owner, WorkKind};
 use super::rejection::Rejection;
 use super::response::{Parts, Response};
 use super::slab::Key;
@@ -184,7 +184,7 @@ pub(super) struct Exchange {
     /// The owner of the request.
     pub owner: Owner,
     /// The kind of work.
-    pub kind: Kind,
+    pub kind: WorkKind,
     /// When it was handed over.
     pub since: Instant,
     /// When it began to wait for a worker.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 /// A kind of work. All kinds share the worker threads, of which each may have so many that none
 /// waits for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum WorkKind {
     /// A conversion: milliseconds to seconds.
     Conversion,
     /// A page: milliseconds.
@@ -14,9 +14,9 @@ pub enum Kind {
     Readiness,
 }
 
-impl Kind {
+impl WorkKind {
     /// All, in the order of their numbers.
-    pub const ALL: [Kind; 3] = [Kind::Conversion, Kind::Page, Kind::Readiness];
+    pub const ALL: [WorkKind; 3] = [WorkKind::Conversion, WorkKind::Page, WorkKind::Readiness];
 }
 
 /// Among whom workers and memory are shared fairly.

@@ -3,7 +3,7 @@
 use super::admission::Admission;
 use super::event_loop::EventLoop;
 use super::heartbeat::Heartbeat;
-use super::kind::Kind;
+use super::kind::WorkKind;
 use super::load::LoadGauge;
 use super::settings::Settings;
 use super::shutdown::ShutdownHandle;
@@ -76,7 +76,7 @@ impl Listeners {
     /// A sentence for the operator.
     pub fn serve(
         self,
-        workers: [usize; Kind::ALL.len()],
+        workers: [usize; WorkKind::ALL.len()],
         admission: impl Admission,
     ) -> Result<FrontHandle, String> {
         let (threads, jobs) = Workers::start(workers.iter().sum())?;

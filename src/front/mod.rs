@@ -39,7 +39,7 @@ pub use chunked::Chunked;
 pub use head::{Framing, Head, HeadLimits, read as read_head};
 pub use heartbeat::Heartbeat;
 pub use job::{Handover, Preparation, Reply, Ticket, Waker};
-pub use kind::{Kind, Owner};
+pub use kind::{Owner, WorkKind};
 pub use listeners::{FrontHandle, Listeners};
 pub use load::{Load, LoadGauge};
 pub use reason_phrase::reason_phrase;

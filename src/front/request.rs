@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 /// A request that was admitted.
-pub struct Request {
+pub struct AdmittedRequest {
     /// The decision of admission.
     pub admitted: Admitted,
     /// The part of its body that its ticket keeps, without any coding.
@@ -21,7 +21,7 @@ pub struct Request {
 
 /// A request whose body is on its way in.
 pub struct IncomingBody {
-    request: Request,
+    request: AdmittedRequest,
     remaining: Remaining,
     began: Instant,
     rate: MinRate,
@@ -37,7 +37,7 @@ pub enum Remaining {
 
 impl IncomingBody {
     /// A body of which nothing has arrived.
-    pub fn new(request: Request, remaining: Remaining, now: Instant) -> IncomingBody {
+    pub fn new(request: AdmittedRequest, remaining: Remaining, now: Instant) -> IncomingBody {
         IncomingBody {
             request,
             remaining,
@@ -47,7 +47,7 @@ impl IncomingBody {
     }
 
     /// The request.
-    pub fn request(&self) -> &Request {
+    pub fn request(&self) -> &AdmittedRequest {
         &self.request
     }
 
@@ -57,7 +57,7 @@ impl IncomingBody {
     /// The body is too large, or its chunks cannot be read.
     pub fn take(&mut self, bytes: &[u8], rate: u64, now: Instant) -> Result<usize, Rejection> {
         let limit = self.request.admitted.body_limit;
-        let Request {
+        let AdmittedRequest {
             admitted,
             body,
             length,
@@ -125,7 +125,7 @@ impl IncomingBody {
     }
 
     /// The request with the received part of its body.
-    pub fn into_request(self) -> Request {
+    pub fn into_request(self) -> AdmittedRequest {
         self.request
     }
 }

@@ -13,9 +13,9 @@ pub(super) struct Workers(Vec<JoinHandle<()>>);
 pub(super) struct Jobs<T = Job>(Arc<Queue<T>>);
 
 /// The jobs that wait for a worker, and the workers that wait for a job.
-struct Queue<T>(Mutex<State<T>>);
+struct Queue<T>(Mutex<QueueState<T>>);
 
-struct State<T> {
+struct QueueState<T> {
     jobs: VecDeque<T>,
     /// The last one to become idle gets the next job: its memory is warm, and the memory that
     /// allocators keep for each thread is that of few threads while few are needed.
@@ -60,7 +60,7 @@ fn work(queue: &Queue<Job>) {
 
 impl<T> Jobs<T> {
     fn new() -> Jobs<T> {
-        Jobs(Arc::new(Queue(Mutex::new(State {
+        Jobs(Arc::new(Queue(Mutex::new(QueueState {
             jobs: VecDeque::new(),
             idle: Vec::new(),
             is_over: false,
@@ -107,7 +107,7 @@ impl<T> Queue<T> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
         // Both lists are whole at all times, even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

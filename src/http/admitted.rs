@@ -2,13 +2,16 @@
 
 use super::convert::{self, AdmittedConversion, Progress};
 use super::problem::Problem;
-use super::request::{Body, Request};
+use super::request::Request;
 use super::response::Response;
 use super::routes::{self, Handler, Route, Task};
 use super::state::AppState;
 use super::{cors, exchange};
 use crate::admission::client_group;
-use crate::front::{self, ByteQueue, Handover, Kind, Owner, Preparation, Rejection, Waker};
+use crate::front::{
+    self, ByteQueue, Framing, Handover, Head, Owner, Preparation, Rejection, Waker, WorkKind,
+};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -59,31 +62,59 @@ pub fn admit(
     Ok((route, work.map_err(to_response)?))
 }
 
-impl Admitted {
-    /// A request that [`admit`] has admitted.
-    pub fn new(
-        state: Arc<AppState>,
-        request: Request,
-        route: &'static Route,
-        work: Work,
-    ) -> Admitted {
-        Admitted {
-            state,
-            request,
-            route,
-            work,
+/// Admits and rejects requests on the front's event loop, with the state that the workers share.
+pub struct HttpAdmission(pub Arc<AppState>);
+
+impl front::Admission for HttpAdmission {
+    fn admit(&self, head: &Head, client: IpAddr) -> Result<front::Admitted, front::Response> {
+        let request = to_request(head, client);
+        let route = routes::by_path(&request.path);
+        match admit(&self.0, route, &request) {
+            Ok((route, work)) => {
+                let state = Arc::clone(&self.0);
+                let admitted = Admitted {
+                    state,
+                    request,
+                    route,
+                    work,
+                };
+                Ok(admitted.into_front())
+            }
+            Err(response) => Err(exchange::finish(&self.0, route, &request, response)),
         }
     }
 
+    fn reject(&self, rejection: Rejection, head: Option<&Head>, client: IpAddr) -> front::Response {
+        // A head that could not be read has no method and no path, in the log either.
+        let request = head.map_or_else(
+            || Request::new("-", "-", client, std::iter::empty()),
+            |head| to_request(head, client),
+        );
+        let route = routes::by_path(&request.path);
+        exchange::reject(&self.0, route, &request, rejection.into())
+    }
+}
+
+fn to_request(head: &Head, client: IpAddr) -> Request {
+    let headers = head.headers.iter();
+    let headers = headers.map(|(name, value)| (name.as_str(), value.as_str()));
+    let mut request = Request::new(&head.method, &head.target, client, headers);
+    if let Framing::Length(length) = head.framing {
+        request.announced = length;
+    }
+    request
+}
+
+impl Admitted {
     /// The admission as the front takes it.
-    pub fn into_front(self) -> front::Admitted {
+    fn into_front(self) -> front::Admitted {
         let address = || Owner::Address(client_group(self.request.client));
         let (kind, owner) = match &self.work {
             Work::Conversion(conversion) => {
-                (Kind::Conversion, Owner::Account(conversion.account.0))
+                (WorkKind::Conversion, Owner::Account(conversion.account.0))
             }
-            Work::Task(Task::Readiness) => (Kind::Readiness, address()),
-            Work::Task(_) => (Kind::Page, address()),
+            Work::Task(Task::Readiness) => (WorkKind::Readiness, address()),
+            Work::Task(_) => (WorkKind::Page, address()),
         };
         front::Admitted {
             body_limit: self.route.body_limit.bytes(&self.state.settings),
@@ -103,7 +134,7 @@ pub fn answer(
     state: &AppState,
     request: &Request,
     work: Work,
-    body: &mut Body,
+    body: &mut ByteQueue,
     wake: impl Fn() + Clone + Send + 'static,
 ) -> Result<Progress, Problem> {
     match work {
@@ -134,35 +165,35 @@ impl front::Ticket for Admitted {
         }
     }
 
-    fn answer(self: Box<Self>, body: ByteQueue, handover: Handover) {
+    fn answer(self: Box<Self>, mut body: ByteQueue, handover: Handover) {
         let Admitted {
             state,
             mut request,
             route,
             work,
         } = *self;
-        let Handover {
-            cancel,
-            queued_since,
-            waker,
-            reply,
-        } = handover;
-        request.cancel = cancel;
-        request.queued_since = queued_since;
+        let (waker, reply) = (handover.waker, handover.reply);
+        request.cancel = handover.cancel;
+        request.queued_since = handover.queued_since;
         request.started.get_or_insert_with(Instant::now);
         if let Work::Conversion(conversion) = &work {
             request.field_names = conversion.field_names();
         }
-        let mut body = Body::new(body);
+        let length = body.len();
         let wake = move || waker.wake();
         let answered = exchange::answered(Some(route), &request, || {
             answer(&state, &request, work, &mut body, wake)
         });
-        request.received += body.received();
+        request.received += (length - body.len()) as u64;
         match answered {
             Ok(Progress::Waits(conversion)) => {
                 let work = Work::Conversion(conversion);
-                reply.wait(Box::new(Admitted::new(state, request, route, work)));
+                reply.wait(Box::new(Admitted {
+                    state,
+                    request,
+                    route,
+                    work,
+                }));
             }
             Ok(Progress::Done(response)) | Err(response) => {
                 exchange::send(&state, route, &request, response, reply);

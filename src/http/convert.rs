@@ -7,7 +7,7 @@ use super::multipart::{Form, FormReader};
 use super::pairs::Pairs;
 use super::problem::{Kind, Problem};
 use super::rate_limit_headers::rate_limit_headers;
-use super::request::{Body, Request};
+use super::request::Request;
 use super::response::Response;
 use super::state::AppState;
 use super::watermark_fetch::WatermarkFetch;
@@ -266,7 +266,7 @@ pub fn answer(
     state: &AppState,
     request: &Request,
     mut conversion: Box<AdmittedConversion>,
-    body: &mut Body,
+    body: &mut ByteQueue,
     wake: impl Fn() + Clone + Send + 'static,
 ) -> Result<Progress, Problem> {
     let note = |caller: &Caller, received, problem: &Problem| {
@@ -276,7 +276,7 @@ pub fn answer(
         (waiting.source, Some(waiting.pending))
     } else {
         let caller = conversion.token.caller(&state.store)?;
-        let received = body.len();
+        let received = body.len() as u64;
         let begun = begin(state, request, &caller, &mut conversion, body);
         let source = begun.inspect_err(|problem| note(&caller, received, problem))?;
         (source, None)
@@ -306,7 +306,7 @@ fn begin(
     request: &Request,
     caller: &Caller,
     conversion: &mut AdmittedConversion,
-    body: &mut Body,
+    body: &mut ByteQueue,
 ) -> Result<Source, Problem> {
     check_enabled(caller)?;
     if let Some(problem) = conversion.problem.take() {
@@ -322,7 +322,7 @@ fn begin(
     let quota = state.limiters.quotas.take(&state.store, caller)?;
     let headers = rate_limit_headers(quota.limits());
     let mut read = || {
-        let bytes = body.read();
+        let bytes = std::mem::take(body).into_vec();
         let format = match conversion.format {
             Some(format) => format,
             None => sniffed(&bytes)?,
@@ -550,17 +550,14 @@ fn convert(
     let sent = Sent::choose(converted, bytes, format);
     reservation.finish(sent.body.len() as u64);
 
-    let entry = UsageEntry {
-        token: caller.token,
-        ..usage_entry(
-            state.store.now(),
-            &conversion.params,
-            format,
-            original_bytes,
-            &sent,
-            started.elapsed(),
-        )
-    };
+    let entry = usage_entry(
+        (state.store.now(), caller.token),
+        &conversion.params,
+        format,
+        original_bytes,
+        &sent,
+        started.elapsed(),
+    );
     record(state, &caller, &entry)?;
     state.metrics.converted(&caller, format.name(), sent.timing);
     Ok(Progress::Done(Response {
@@ -657,7 +654,7 @@ fn wrong_format_in_form(declared: Format, found: Format) -> Problem {
 }
 
 fn usage_entry(
-    time: SystemTime,
+    (time, token): (SystemTime, TokenNumber),
     params: &Params,
     format: Format,
     input_bytes: u64,
@@ -666,7 +663,7 @@ fn usage_entry(
 ) -> UsageEntry {
     UsageEntry {
         time,
-        token: TokenNumber::DEFAULT,
+        token,
         format: format.name().to_owned(),
         input_bytes,
         output_bytes: sent.body.len() as u64,

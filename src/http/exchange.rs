@@ -4,7 +4,7 @@
 use super::metrics::Metrics;
 use super::problem::{Kind, Problem};
 use super::request::{Request, RequestId};
-use super::response::{Parts, Response};
+use super::response::{Response, TextParts};
 use super::routes::{self, Route};
 use super::state::AppState;
 use super::{cors, failures};
@@ -109,7 +109,7 @@ fn log(request: &Request, response: &Response, metrics: &Metrics) {
 }
 
 /// The further parts of a response, counted; a failure is logged, and ends the response.
-fn to_front(mut parts: Parts, id: RequestId, metrics: Metrics) -> front::Parts {
+fn to_front(mut parts: TextParts, id: RequestId, metrics: Metrics) -> front::Parts {
     let failed = move |cause: &str| {
         log::error!(id = id.as_str(); "a response broke off: {cause}");
         Err(PartFailed)

@@ -22,8 +22,7 @@ pub const FILTERS: [Parameter; 4] = [
         example: "4xx",
         default: DefaultValue::Other("all"),
         meaning: "the status code, 400 to 599, or all that begin with 4 or 5",
-        as_flag: None,
-        otherwise: "400",
+        ..usage::FROM
     },
 ];
 

@@ -1,13 +1,12 @@
 //! The HTTP service: requests in, responses out. It alone knows status codes.
 //!
 //! [`Server::start`] runs the [`front`](crate::front) with its worker threads, some for conversions
-//! and some for pages. By a request's head alone, [`admission`] decides on the front's event loop
-//! whether the body is wanted; a worker then takes the whole request ([`admitted`]) and answers it.
+//! and some for pages. By a request's head alone, [`admitted`] decides on the front's event loop
+//! whether the body is wanted; a worker then takes the whole request and answers it.
 //! One table ([`routes`]) has the handler of each path. Handlers give a [`response`] or a
 //! [`problem`], for which there is one table, too. [`openapi`] makes the description of the API of
 //! these tables.
 
-mod admission;
 mod admitted;
 mod asset;
 mod convert;

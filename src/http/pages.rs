@@ -4,7 +4,7 @@
 use super::credentials::session_cookie;
 use super::pairs::Pairs;
 use super::problem::{Kind, PROBLEMS, Problem};
-use super::request::{Body, Request};
+use super::request::Request;
 use super::response::{Response, with_problem_headers};
 use super::same_site::is_same_site;
 use super::settings::Settings;
@@ -15,6 +15,7 @@ use crate::dashboard::{
     self, Again, Form, HistoryView, Outcome, Page, PageContext, PageStatus, SessionAction,
     SessionChange, SignedIn, Trouble, paths,
 };
+use crate::front::ByteQueue;
 use crate::store::{Browser, EntryId, StoreError};
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
@@ -156,7 +157,7 @@ impl PageActions {
         &self,
         state: &AppState,
         request: &Request,
-        body: &mut Body,
+        body: &mut ByteQueue,
     ) -> Result<Response, Problem> {
         let query = request.query();
         query.check()?;
@@ -186,10 +187,10 @@ impl FormAction {
         &self,
         state: &AppState,
         request: &Request,
-        body: &mut Body,
+        body: &mut ByteQueue,
         context: &PageContext<'_>,
     ) -> Result<Outcome, Problem> {
-        let fields = Pairs::decode(&body.read());
+        let fields = Pairs::decode(&std::mem::take(body).into_vec());
         // Two passwords that differ only in bytes that are not UTF-8 would be the same.
         fields.check().map_err(|_| {
             Problem::new(

@@ -1,7 +1,6 @@
-//! A request as the handlers see it: plain data, and a body that is read only on demand.
+//! A request as the handlers see it: plain data.
 
 use super::pairs::{self, Pairs};
-use crate::front::ByteQueue;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -165,36 +164,6 @@ impl RequestId {
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-/// The body of a request, unread at first.
-pub struct Body {
-    bytes: ByteQueue,
-    received: u64,
-}
-
-impl Body {
-    /// A body that is whole, within the route's limit.
-    pub fn new(bytes: ByteQueue) -> Body {
-        Body { bytes, received: 0 }
-    }
-
-    /// Takes all of it.
-    pub fn read(&mut self) -> Vec<u8> {
-        let bytes = std::mem::take(&mut self.bytes).into_vec();
-        self.received += bytes.len() as u64;
-        bytes
-    }
-
-    /// The number of bytes that were not yet taken.
-    pub fn len(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-
-    /// Bytes read so far.
-    pub fn received(&self) -> u64 {
-        self.received
     }
 }
 

@@ -16,7 +16,7 @@ pub struct Response {
     /// The body, or its first part.
     pub body: Vec<u8>,
     /// Makes the further parts of the body, if there are any.
-    pub parts: Option<Parts>,
+    pub parts: Option<TextParts>,
     /// When it is to be sent; `None` for at once.
     pub due: Option<Instant>,
     /// The cause of an internal error, for the log alone.
@@ -26,7 +26,7 @@ pub struct Response {
 }
 
 /// The parts of a body after the first one; see [`front::Parts`](crate::front::Parts).
-pub type Parts = Box<dyn Iterator<Item = Result<String, Problem>> + Send>;
+pub type TextParts = Box<dyn Iterator<Item = Result<String, Problem>> + Send>;
 
 impl Response {
     /// A response with a body of this media type, which, shown by itself, may load and run nothing.

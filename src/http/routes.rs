@@ -6,12 +6,13 @@ use super::pages::{
     Act, FormAction, FormLimit, PageActions, PublicAction, PublicPage, Show, SignedInPage,
 };
 use super::problem::{Kind, Problem, Scope};
-use super::request::{Body, Request};
+use super::request::Request;
 use super::response::Response;
 use super::settings::Settings;
 use super::state::AppState;
 use super::{asset, convert, cors, failures, health, pages, suggestion, usage};
 use crate::dashboard::{self, Outcome, SessionAction, paths};
+use crate::front::ByteQueue;
 use towebp_pipeline::conversion::{PARAMETERS, Parameter, TOKEN};
 
 /// How one path is answered.
@@ -126,7 +127,7 @@ impl Task {
         self,
         state: &AppState,
         request: &Request,
-        body: &mut Body,
+        body: &mut ByteQueue,
     ) -> Result<Response, Problem> {
         match self {
             Task::Readiness => health::ready(state),

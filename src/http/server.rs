@@ -1,6 +1,6 @@
 //! The running server: the front, and its workers.
 
-use super::admission::HttpAdmission;
+use super::admitted::HttpAdmission;
 use super::state::AppState;
 use crate::admission::MemoryBudget;
 use crate::front::{FrontHandle, Heartbeat, Listeners, LoadGauge, ShutdownHandle};
@@ -33,7 +33,7 @@ impl Server {
         let conversions = small + large + threads + MOST_BESIDE;
         // One worker for readiness, which is checked once a second at most.
         let workers = [conversions, MOST_PAGES, 1];
-        let front = listeners.serve(workers, HttpAdmission::new(Arc::new(state)))?;
+        let front = listeners.serve(workers, HttpAdmission(Arc::new(state)))?;
         Ok(Server { addresses, front })
     }
 

@@ -1,7 +1,7 @@
 //! Admission beside a slow disk, and beside other servers on the same store.
 
 use super::convert::Progress;
-use super::request::{Body, Request};
+use super::request::Request;
 use super::response::Response;
 use super::*;
 use crate::admission::MemoryBudget;
@@ -273,9 +273,8 @@ fn convert(state: &AppState, target: &str) -> (bool, Response) {
     match admitted::admit(state, routes::by_path(&request.path), &request) {
         Err(response) => (true, response),
         Ok((_, work)) => {
-            let mut bytes = ByteQueue::default();
-            bytes.push(health::PICTURE, None);
-            let mut body = Body::new(bytes);
+            let mut body = ByteQueue::default();
+            body.push(health::PICTURE, None);
             let answered = admitted::answer(state, &request, work, &mut body, || {});
             let response = match answered {
                 Ok(Progress::Done(response)) => response,

@@ -31,8 +31,7 @@ pub const PAGE: [Parameter; 2] = [
         example: "1000",
         default: DefaultValue::Other("none"),
         meaning: "the `next_before` of the page before; the first page without it",
-        as_flag: None,
-        otherwise: "400",
+        ..FROM
     },
     Parameter {
         name: "limit",
@@ -70,8 +69,7 @@ pub const TOKEN_NAME: Parameter = Parameter {
     example: "default",
     default: DefaultValue::Other("all tokens"),
     meaning: "the name of one of the account's tokens",
-    as_flag: None,
-    otherwise: "400",
+    ..FROM
 };
 
 /// The filters of entries.
@@ -85,8 +83,7 @@ pub const FILTERS: [Parameter; 4] = [
         example: "png",
         default: DefaultValue::Other("all formats"),
         meaning: "the format of the input",
-        as_flag: None,
-        otherwise: "400",
+        ..FROM
     },
 ];
 

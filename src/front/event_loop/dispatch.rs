@@ -5,7 +5,7 @@ use crate::admission::Share;
 use crate::front::admission::Admission;
 use crate::front::connection::{Preparing, Stage, Step};
 use crate::front::job::{Exchange, Handover, Job, JobResult, Preparation, Reply, Waker, Work};
-use crate::front::kind::Kind;
+use crate::front::kind::WorkKind;
 use crate::front::rejection::Rejection;
 use crate::front::slab::Key;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +30,7 @@ impl<A: Admission> EventLoop<A> {
         else {
             return false;
         };
-        if kind == Kind::Conversion && connection.input_closed {
+        if kind == WorkKind::Conversion && connection.input_closed {
             return self.reject(key, Rejection::ClientDisconnected, None);
         }
         let began = preparing.map_or(self.now, |preparing| preparing.began);
@@ -79,14 +79,14 @@ impl<A: Admission> EventLoop<A> {
     }
 
     /// Hands queued requests of this kind to free workers, owners taking turns.
-    fn dispatch(&mut self, kind: Kind) {
+    fn dispatch(&mut self, kind: WorkKind) {
         while let Some(key) = self.queues[kind as usize].pop() {
             self.hand_over(key, kind);
         }
     }
 
     /// Hands the request of this connection to a worker.
-    fn hand_over(&mut self, key: Key, kind: Kind) {
+    fn hand_over(&mut self, key: Key, kind: WorkKind) {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
@@ -214,7 +214,7 @@ mod tests {
         fn admit(&self, head: &Head, client: IpAddr) -> Result<Admitted, Response> {
             Ok(Admitted {
                 body_limit: 0,
-                kind: Kind::Page,
+                kind: WorkKind::Page,
                 owner: Owner::Address(client),
                 ticket: Box::new(Asked {
                     path: head.target.clone(),

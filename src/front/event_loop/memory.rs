@@ -3,7 +3,7 @@
 use super::EventLoop;
 use crate::front::admission::Admission;
 use crate::front::connection::Stage;
-use crate::front::kind::Kind;
+use crate::front::kind::WorkKind;
 use crate::front::slab::Key;
 
 impl<A: Admission> EventLoop<A> {
@@ -19,7 +19,7 @@ impl<A: Admission> EventLoop<A> {
         if self.evict_one(account) {
             return true;
         }
-        let busy = self.busy(Kind::Conversion);
+        let busy = self.busy(WorkKind::Conversion);
         self.reject(key, busy, None)
     }
 
@@ -61,7 +61,7 @@ impl<A: Admission> EventLoop<A> {
             matches!(connection.stage, Stage::Head { .. } | Stage::Body(_))
         });
         if can_be_told {
-            let busy = self.busy(Kind::Conversion);
+            let busy = self.busy(WorkKind::Conversion);
             if self.reject(victim, busy, None) {
                 self.unfinished.push(victim);
             }

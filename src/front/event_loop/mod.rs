@@ -15,7 +15,7 @@ use super::connection::{Connection, Stage, Step};
 use super::descriptors;
 use super::heartbeat::Heartbeat;
 use super::job::{Exchange, Inbox, Message};
-use super::kind::Kind;
+use super::kind::WorkKind;
 use super::load::{Load, LoadGauge};
 use super::rejection::Rejection;
 use super::settings::Settings;
@@ -55,7 +55,7 @@ pub struct EventLoop<A> {
     /// The jobs that workers have.
     exchanges: Slab<Exchange>,
     /// The requests that wait for a worker, by the number of their kind.
-    queues: [WorkerQueue; Kind::ALL.len()],
+    queues: [WorkerQueue; WorkKind::ALL.len()],
     /// The way to the workers.
     jobs: Jobs,
     /// The memory of connections and exchanges.
@@ -85,7 +85,7 @@ impl<A: Admission> EventLoop<A> {
     /// The system has no more descriptors or memory.
     pub fn new(
         listeners: Vec<std::net::TcpListener>,
-        workers: [usize; Kind::ALL.len()],
+        workers: [usize; WorkKind::ALL.len()],
         jobs: Jobs,
         mut settings: Settings,
         admission: A,
@@ -258,7 +258,7 @@ impl<A: Admission> EventLoop<A> {
         connection.input_closed = true;
         let converts = connection
             .queue
-            .is_some_and(|(kind, _)| kind == Kind::Conversion);
+            .is_some_and(|(kind, _)| kind == WorkKind::Conversion);
         match &connection.stage {
             Stage::Working { exchange } => {
                 if let Some(exchange) = self.exchanges.get_mut(*exchange) {

@@ -5,7 +5,7 @@ use crate::front::admission::Admission;
 use crate::front::connection::Stage;
 use crate::front::forwarded::client_address;
 use crate::front::head::{Framing, Head};
-use crate::front::kind::Kind;
+use crate::front::kind::WorkKind;
 use crate::front::rejection::Rejection;
 use crate::front::response::Response;
 use crate::front::slab::Key;
@@ -64,7 +64,7 @@ impl<A: Admission> EventLoop<A> {
     }
 
     /// 503, with the expected time of the waiting requests.
-    pub(super) fn busy(&self, kind: Kind) -> Rejection {
+    pub(super) fn busy(&self, kind: WorkKind) -> Rejection {
         let wait = self.queues[kind as usize].expected_wait();
         Rejection::Busy {
             retry_after: wait.as_secs().clamp(1, 60),

@@ -3,7 +3,7 @@
 use super::EventLoop;
 use crate::front::admission::Admission;
 use crate::front::connection::Stage;
-use crate::front::kind::Kind;
+use crate::front::kind::WorkKind;
 use crate::front::rejection::Rejection;
 use crate::front::slab::Key;
 
@@ -55,7 +55,7 @@ impl<A: Admission> EventLoop<A> {
                 Stage::Body(_) => Rejection::BodyTimeout,
                 Stage::Queued { .. } => {
                     let queue = connection.queue;
-                    self.busy(queue.map_or(Kind::Page, |(kind, _)| kind))
+                    self.busy(queue.map_or(WorkKind::Page, |(kind, _)| kind))
                 }
                 _ => {
                     self.close(key);

@@ -31,7 +31,7 @@ pub struct FormReader {
     /// CR, LF, two hyphens and the boundary. There is no other CR in it, so that a place where it
     /// begins and does not go on is never within another such place.
     delimiter: Vec<u8>,
-    state: State,
+    state: FormState,
     form: Form,
     parts: usize,
     /// The bytes of the names and values of all fields so far.
@@ -56,7 +56,7 @@ pub struct FormFile {
 }
 
 /// The place of the next byte in the form.
-enum State {
+enum FormState {
     /// The first boundary, or the empty line that may come before it. So many bytes of the
     /// delimiter are there; its CR LF need not be.
     Begin { matched: usize, had_line: bool },
@@ -104,7 +104,7 @@ impl FormReader {
         };
         Ok(Some(FormReader {
             delimiter: [b"\r\n--", boundary.as_bytes()].concat(),
-            state: State::Begin {
+            state: FormState::Begin {
                 matched: 2,
                 had_line: false,
             },
@@ -118,13 +118,13 @@ impl FormReader {
     /// many are known to follow.
     pub fn read(&mut self, mut bytes: &[u8], to_come: Option<u64>, file: &mut ByteQueue) {
         while !bytes.is_empty() {
-            if matches!(self.state, State::Failed(_)) {
+            if matches!(self.state, FormState::Failed(_)) {
                 return;
             }
             match self.step(bytes, to_come, file) {
                 Ok(used) => bytes = &bytes[used..],
                 Err(error) => {
-                    self.state = State::Failed(error);
+                    self.state = FormState::Failed(error);
                     self.form = Form::default();
                     *file = ByteQueue::default();
                 }
@@ -138,9 +138,9 @@ impl FormReader {
     /// [`FormError`], the first that there was.
     pub fn finish(self) -> Result<Form, FormError> {
         match self.state {
-            State::End => Ok(self.form),
-            State::Failed(error) => Err(error),
-            State::Begin { .. } => Err(FormError::NoBoundary),
+            FormState::End => Ok(self.form),
+            FormState::Failed(error) => Err(error),
+            FormState::Begin { .. } => Err(FormError::NoBoundary),
             _ => Err(FormError::CutShort),
         }
     }
@@ -148,7 +148,7 @@ impl FormReader {
     /// Bytes of memory that it holds, beside the file.
     pub fn held(&self) -> usize {
         let arriving = match &self.state {
-            State::Headers(headers) => headers.capacity(),
+            FormState::Headers(headers) => headers.capacity(),
             _ => 0,
         };
         // Vectors grow by doubling.
@@ -163,7 +163,7 @@ impl FormReader {
         file: &mut ByteQueue,
     ) -> Result<usize, FormError> {
         match &mut self.state {
-            State::Begin { matched, had_line } => {
+            FormState::Begin { matched, had_line } => {
                 let first = bytes[0];
                 if first == b'\r' && *matched == 2 && !*had_line {
                     (*matched, *had_line) = (1, true);
@@ -173,26 +173,26 @@ impl FormReader {
                     return Err(FormError::NoBoundary);
                 }
                 if *matched == self.delimiter.len() {
-                    self.state = State::BoundaryLine(LineEnd::Start);
+                    self.state = FormState::BoundaryLine(LineEnd::Start);
                 }
                 Ok(1)
             }
-            State::BoundaryLine(line_end) => {
+            FormState::BoundaryLine(line_end) => {
                 self.state = match (*line_end, bytes[0]) {
-                    (LineEnd::Start, b'-') => State::BoundaryLine(LineEnd::Hyphen),
-                    (LineEnd::Hyphen, b'-') => State::End,
+                    (LineEnd::Start, b'-') => FormState::BoundaryLine(LineEnd::Hyphen),
+                    (LineEnd::Hyphen, b'-') => FormState::End,
                     (LineEnd::Start | LineEnd::Padding, b' ' | b'\t') => {
-                        State::BoundaryLine(LineEnd::Padding)
+                        FormState::BoundaryLine(LineEnd::Padding)
                     }
                     (LineEnd::Start | LineEnd::Padding, b'\r') => {
-                        State::BoundaryLine(LineEnd::Return)
+                        FormState::BoundaryLine(LineEnd::Return)
                     }
                     (LineEnd::Return, b'\n') => self.begin_part()?,
                     _ => return Err(FormError::BoundaryLine),
                 };
                 Ok(1)
             }
-            State::Headers(headers) => {
+            FormState::Headers(headers) => {
                 let line = memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1);
                 headers.extend_from_slice(&bytes[..line]);
                 if headers.len() > MAX_PART_HEADERS {
@@ -208,21 +208,21 @@ impl FormReader {
                 }
                 Ok(line)
             }
-            State::Bytes { .. } => self.read_bytes(bytes, to_come, file),
-            State::End => match bytes.iter().find(|byte| !b" \t\r\n".contains(byte)) {
+            FormState::Bytes { .. } => self.read_bytes(bytes, to_come, file),
+            FormState::End => match bytes.iter().find(|byte| !b" \t\r\n".contains(byte)) {
                 Some(_) => Err(FormError::AfterEnd),
                 None => Ok(bytes.len()),
             },
-            State::Failed(_) => Ok(bytes.len()),
+            FormState::Failed(_) => Ok(bytes.len()),
         }
     }
 
-    fn begin_part(&mut self) -> Result<State, FormError> {
+    fn begin_part(&mut self) -> Result<FormState, FormError> {
         self.parts += 1;
         if self.parts > MAX_PARTS {
             return Err(FormError::TooManyParts);
         }
-        Ok(State::Headers(Vec::new()))
+        Ok(FormState::Headers(Vec::new()))
     }
 
     fn begin_bytes(&mut self, headers: &[u8]) -> Result<(), FormError> {
@@ -241,7 +241,7 @@ impl FormReader {
                 OpenPart::Field { name, value }
             }
         };
-        self.state = State::Bytes { part, matched: 0 };
+        self.state = FormState::Bytes { part, matched: 0 };
         Ok(())
     }
 
@@ -252,7 +252,7 @@ impl FormReader {
         to_come: Option<u64>,
         file: &mut ByteQueue,
     ) -> Result<usize, FormError> {
-        let State::Bytes { matched, .. } = &mut self.state else {
+        let FormState::Bytes { matched, .. } = &mut self.state else {
             return Ok(0);
         };
         if *matched > 0 {
@@ -293,7 +293,7 @@ impl FormReader {
         to_come: Option<u64>,
         file: &mut ByteQueue,
     ) -> Result<(), FormError> {
-        let State::Bytes { part, .. } = &mut self.state else {
+        let FormState::Bytes { part, .. } = &mut self.state else {
             return Ok(());
         };
         match part {
@@ -310,8 +310,8 @@ impl FormReader {
     }
 
     fn end_part(&mut self) -> Result<(), FormError> {
-        let line = State::BoundaryLine(LineEnd::Start);
-        if let State::Bytes {
+        let line = FormState::BoundaryLine(LineEnd::Start);
+        if let FormState::Bytes {
             part: OpenPart::Field { name, value },
             ..
         } = std::mem::replace(&mut self.state, line)
