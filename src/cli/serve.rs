@@ -10,7 +10,7 @@ use crate::admission::MemoryBudget;
 use crate::config::Listen;
 use crate::fetch::Fetcher;
 use crate::front::{self, Listeners};
-use crate::http::{self, AppState, Gauges, Limiters, Metrics, Readiness, Server};
+use crate::http::{self, AppState, Gauges, Limiters, Metrics, Readiness};
 use crate::process::systemd::{self, Manager};
 use crate::process::{memory_limit, signals};
 use crate::store::{self, OpenError, Store};
@@ -70,27 +70,27 @@ pub(super) fn run(command: &Serve) -> Result<(), Failure> {
         openapi: http::describe(&config.http),
         settings: config.http,
     };
-    let server = Server::start(listeners, state)?;
+    let server = http::serve(listeners, state)?;
     let metrics = config
         .metrics
         .map(|address| {
             let gauges = Gauges {
                 memory,
-                load_gauge: server.load_gauge(),
+                load_gauge: server.load.clone(),
                 fetcher,
                 store: Arc::clone(&store),
             };
             http::serve_metrics(address, metrics, gauges)
         })
         .transpose()?;
-    let shutdown = server.shutdown_handle();
+    let shutdown = server.shutdown.clone();
     signals.stop_on_signal(move || shutdown.shut_down(), manager.clone())?;
 
-    let address = server.addresses()[0];
+    let address = server.addresses[0];
     let base_url = public_url.unwrap_or_else(|| format!("http://{address}"));
     // A closed standard output is no reason to end.
     let mut out = io::stdout();
-    for address in server.addresses() {
+    for address in &server.addresses {
         writeln!(out, "towebp listens on http://{address}").ok();
     }
     if !given.demo {
@@ -112,7 +112,7 @@ pub(super) fn run(command: &Serve) -> Result<(), Failure> {
         shown?;
     }
     out.flush().ok();
-    let heartbeat = server.heartbeat();
+    let heartbeat = server.heartbeat.clone();
     manager.start_watchdog(move |within| heartbeat.beats_within(within))?;
     manager.ready();
     server.wait().map_err(Failure::from)

@@ -90,6 +90,7 @@ impl Listeners {
             .spawn(move || sender.send(event_loop.run()).ok())
             .map_err(|error| format!("the event loop's thread did not start: {error}"))?;
         Ok(FrontHandle {
+            addresses: self.addresses,
             shutdown,
             heartbeat,
             load,
@@ -101,6 +102,8 @@ impl Listeners {
 
 /// A running event loop and its workers.
 pub struct FrontHandle {
+    /// The addresses that it listens on, with the ports that the system chose.
+    pub addresses: Vec<SocketAddr>,
     /// Shuts it down.
     pub shutdown: ShutdownHandle,
     /// Shows whether its thread still runs.

@@ -1,6 +1,6 @@
 //! The HTTP service: requests in, responses out. It alone knows status codes.
 //!
-//! [`Server::start`] runs the [`front`](crate::front) with its worker threads, some for conversions
+//! [`serve`] runs the [`front`](crate::front) with its worker threads, some for conversions
 //! and some for pages. By a request's head alone, [`admitted`] decides on the front's event loop
 //! whether the body is wanted; a worker then takes the whole request and answers it.
 //! One table ([`routes`]) has the handler of each path. Handlers give a [`response`] or a
@@ -47,7 +47,7 @@ pub use metrics::{Gauges, Metrics};
 pub use metrics_listener::serve_metrics;
 pub use openapi::describe;
 pub use readiness::Readiness;
-pub use server::Server;
+pub use server::serve;
 pub use settings::{LONGEST_BODY, SIGNIN_WINDOW, SIGNUP_WINDOW, Settings};
 pub use state::{AppState, Limiters};
 pub use suggestion::nearest;

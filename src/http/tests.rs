@@ -106,9 +106,9 @@ fn while_the_disk_does_not_answer_the_event_loop_goes_on() {
         .unwrap();
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
     let listeners = Listeners::bind(&[local], front::Settings::default()).expect("a free port");
-    let server = Server::start(listeners, state).expect("a server");
+    let server = serve(listeners, state).expect("a server");
     let ask = |request: &str| {
-        let mut stream = TcpStream::connect(server.addresses()[0]).unwrap();
+        let mut stream = TcpStream::connect(server.addresses[0]).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         stream
@@ -145,7 +145,7 @@ fn while_the_disk_does_not_answer_the_event_loop_goes_on() {
     assert_eq!(status(&mut conversion), 400, "no picture");
     assert_eq!(status(&mut page), 200, "the page that had to wait");
     server
-        .shutdown_handle()
+        .shutdown
         .shut_down()
         .expect("its thread can be woken");
     server.wait().expect("a graceful end");
@@ -219,9 +219,9 @@ fn while_changes_of_tokens_come_into_force_no_thread_waits() {
         ..front::Settings::default()
     };
     let listeners = Listeners::bind(&[local], settings).expect("a free port");
-    let server = Server::start(listeners, state).expect("a server");
+    let server = serve(listeners, state).expect("a server");
     let ask = |request: String| {
-        let mut stream = TcpStream::connect(server.addresses()[0]).unwrap();
+        let mut stream = TcpStream::connect(server.addresses[0]).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         stream

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use towebp::admission::MemoryBudget;
 use towebp::fetch::{self, Fetcher};
 use towebp::front::{self, Listeners};
-use towebp::http::{self, AppState, Server};
+use towebp::http::{self, AppState};
 use towebp::store::{self, Store};
 use towebp_pipeline::conversion::{CpuBudget, Fonts};
 use towebp_pipeline::image::Limits;
@@ -172,9 +172,9 @@ impl Hurried {
         };
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
         let listeners = Listeners::bind(&[local], front::Settings::default()).expect("a free port");
-        let server = Server::start(listeners, state).expect("a server");
+        let server = http::serve(listeners, state).expect("a server");
         Hurried {
-            address: server.addresses()[0],
+            address: server.addresses[0],
             token: store.token(account.id).expect("a token"),
             store,
             _folder: folder,
