@@ -5,43 +5,22 @@ use towebp_pipeline::conversion::{DefaultValue, PARAMETERS, Parameter, Preset, V
 
 /// The groups of the fields, each with the parameters that stand in it, in this order. A parameter
 /// that stands in none is one of the last group.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &str); 6] = [
     (
         "Quality",
-        &[
-            "quality",
-            "effort",
-            "mode",
-            "max_bytes",
-            "best_effort",
-            "target",
-        ],
+        "quality effort mode max_bytes best_effort target",
     ),
-    (
-        "Size",
-        &["width", "height", "fit", "gravity", "enlarge", "dpr"],
-    ),
+    ("Size", "width height fit gravity enlarge dpr"),
     (
         "Text watermark",
-        &[
-            "watermark",
-            "watermark_size",
-            "watermark_color",
-            "watermark_outline",
-        ],
+        "watermark watermark_size watermark_color watermark_outline",
     ),
-    ("Picture watermark", &["watermark_image", "watermark_scale"]),
+    ("Picture watermark", "watermark_image watermark_scale"),
     (
         "Placement",
-        &[
-            "watermark_position",
-            "watermark_opacity",
-            "watermark_margin",
-            "watermark_rotate",
-            "watermark_tile",
-        ],
+        "watermark_position watermark_opacity watermark_margin watermark_rotate watermark_tile",
     ),
-    ("Details", &["alpha_quality", "near_lossless", "lossless"]),
+    ("Details", "alpha_quality near_lossless lossless"),
 ];
 
 /// All fields, in groups that fold. The first group is open. An empty field shows the value of the
@@ -61,11 +40,15 @@ pub fn fields(preset: &Preset) -> Markup {
 }
 
 /// The parameters of a group.
-fn rows(group: &str, names: &[&'static str]) -> Vec<&'static Parameter> {
-    let row = |name: &&'static str| PARAMETERS.iter().find(|row| row.name == *name);
-    let mut rows: Vec<_> = names.iter().filter_map(row).collect();
+fn rows(group: &str, names: &str) -> Vec<&'static Parameter> {
+    let row = |name| PARAMETERS.iter().find(|row| row.name == name);
+    let mut rows: Vec<_> = names.split(' ').filter_map(row).collect();
     if group == GROUPS[GROUPS.len() - 1].0 {
-        let is_elsewhere = |name| GROUPS.iter().any(|(_, names)| names.contains(&name));
+        let is_elsewhere = |name| {
+            GROUPS
+                .iter()
+                .any(|(_, names)| names.split(' ').any(|it| it == name))
+        };
         let others = PARAMETERS.iter().filter(|row| !is_elsewhere(row.name));
         rows.extend(others.filter(|row| !matches!(row.value, Value::Token)));
     }
@@ -231,8 +214,8 @@ mod tests {
             let expected = usize::from(row.name != "token");
             assert_eq!(fields, expected, "{} in {text}", row.name);
         }
-        for name in GROUPS.iter().flat_map(|(_, names)| names.iter()) {
-            let is_known = PARAMETERS.iter().any(|row| row.name == *name);
+        for name in GROUPS.iter().flat_map(|(_, names)| names.split(' ')) {
+            let is_known = PARAMETERS.iter().any(|row| row.name == name);
             assert!(is_known, "{name} stands in a group and is no parameter");
         }
     }

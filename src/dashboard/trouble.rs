@@ -42,108 +42,56 @@ struct Words {
     what: &'static str,
 }
 
-/// Problems that people meet. Others have the API's own words.
-const WORDS: [Words; 19] = [
-    words(
-        "not_found",
-        "There is nothing here",
-        "The address may be mistyped, or what was here has moved.",
-    ),
-    words(
-        "method_not_allowed",
-        "There is no page here",
-        "This address takes what forms and programs send.",
-    ),
-    words(
-        "cross_site_form",
-        "The form came from another site",
-        "Nothing was changed. If you have sent it, open the page here, and send the form from there.",
-    ),
-    words(
-        "invalid_form",
-        "The form could not be read",
-        "Nothing was changed. Load the page with the form again, and send it once more.",
-    ),
-    words(
-        "token_missing",
-        "You are signed out",
-        "The session has ended, here or from another browser. Sign in, and ask again.",
-    ),
-    words(
-        "token_invalid",
-        "The token is out of date",
-        "It was replaced or deleted since the page was loaded. Load the page again, and repeat what you did.",
-    ),
-    words(
-        "account_disabled",
-        "The account may not convert",
-        "The server's operator has disabled it. Only they can change that.",
-    ),
-    words(
-        "body_too_large",
-        "That was too large",
-        "The server takes no more at a time. Choose a smaller picture, or shorten what you have typed.",
-    ),
-    words(
-        "too_much_memory",
-        "The picture is too large for this server",
-        "Choose a smaller one.",
-    ),
-    words(
-        "storage_unavailable",
-        "Nothing can be saved at the moment",
-        "The server cannot write to its storage, so nothing was changed. That does not depend on you.",
-    ),
-    words(
-        "busy",
-        "The server is busy",
-        "More is being done at the moment than there is room for.",
-    ),
-    words(
-        "too_many_connections",
-        "There are too many connections",
-        "The server, or your network, has as many connections as are allowed.",
-    ),
-    words(
-        "conversion_timeout",
-        "The conversion took too long",
-        "Choose a smaller picture or a lower effort, or try again when the server is less busy.",
-    ),
-    words(
-        "request_timeout",
-        "It took too long to arrive",
-        "The connection is slow, or was interrupted.",
-    ),
-    words(
-        "body_cut_short",
-        "It did not arrive whole",
-        "The connection was interrupted while the browser was sending.",
-    ),
-    words(
-        "head_too_large",
-        "The browser has sent too much",
-        "The address is too long, or there are too many cookies. Delete the cookies of this site, and try again.",
-    ),
-    words(
-        "target_too_long",
-        "The address is too long",
-        "Open the page by the links below.",
-    ),
-    words(
-        "internal_error",
-        "Something went wrong here",
-        "It is a fault of the server, not yours. Try again. If it happens again, tell the server's operator the \
-         number of the request, which stands below.",
-    ),
-    words(
-        "not_ready",
-        "The server is not ready",
-        "It cannot convert or save anything at the moment.",
-    ),
-];
+/// Makes the table from a code, a title and a text in each row.
+macro_rules! words {
+    ($($code:literal: $title:literal, $what:literal;)+) => {
+        /// Problems that people meet. Others have the API's own words.
+        const WORDS: &[Words] = &[$(
+            Words { code: $code, title: $title, what: $what },
+        )+];
+    };
+}
 
-const fn words(code: &'static str, title: &'static str, what: &'static str) -> Words {
-    Words { code, title, what }
+words! {
+    "not_found": "There is nothing here",
+        "The address may be mistyped, or what was here has moved.";
+    "method_not_allowed": "There is no page here",
+        "This address takes what forms and programs send.";
+    "cross_site_form": "The form came from another site",
+        "Nothing was changed. If you have sent it, open the page here, and send the form from there.";
+    "invalid_form": "The form could not be read",
+        "Nothing was changed. Load the page with the form again, and send it once more.";
+    "token_missing": "You are signed out",
+        "The session has ended, here or from another browser. Sign in, and ask again.";
+    "token_invalid": "The token is out of date",
+        "It was replaced or deleted since the page was loaded. Load the page again, and repeat what you did.";
+    "account_disabled": "The account may not convert",
+        "The server's operator has disabled it. Only they can change that.";
+    "body_too_large": "That was too large",
+        "The server takes no more at a time. Choose a smaller picture, or shorten what you have typed.";
+    "too_much_memory": "The picture is too large for this server",
+        "Choose a smaller one.";
+    "storage_unavailable": "Nothing can be saved at the moment",
+        "The server cannot write to its storage, so nothing was changed. That does not depend on you.";
+    "busy": "The server is busy",
+        "More is being done at the moment than there is room for.";
+    "too_many_connections": "There are too many connections",
+        "The server, or your network, has as many connections as are allowed.";
+    "conversion_timeout": "The conversion took too long",
+        "Choose a smaller picture or a lower effort, or try again when the server is less busy.";
+    "request_timeout": "It took too long to arrive",
+        "The connection is slow, or was interrupted.";
+    "body_cut_short": "It did not arrive whole",
+        "The connection was interrupted while the browser was sending.";
+    "head_too_large": "The browser has sent too much",
+        "The address is too long, or there are too many cookies. Delete the cookies of this site, and try again.";
+    "target_too_long": "The address is too long",
+        "Open the page by the links below.";
+    "internal_error": "Something went wrong here",
+        "It is a fault of the server, not yours. Try again. If it happens again, tell the server's operator the \
+         number of the request, which stands below.";
+    "not_ready": "The server is not ready",
+        "It cannot convert or save anything at the moment.";
 }
 
 /// The page. It shows nothing of an account, and so does not read the store: the event loop makes
