@@ -26,8 +26,8 @@
 //! JPEG as its body:
 //!
 //! 1. [`front`] owns the public socket. Its event loop, a single thread, reads the head and rejects
-//!    what is not strict HTTP/1.1 or exceeds a limit. Then it asks [`http`] (`admission`) whether
-//!    the body is worth being sent; steps 2 to 4 wait for no disk.
+//!    what is not strict HTTP/1.1 or exceeds a limit. Then [`http`] (`admitted`) decides by the
+//!    head whether the client should send the body; steps 2 to 4 wait for no disk.
 //! 2. `routes` finds the route by its path. A wrong method ends here (405).
 //! 3. `convert` takes the token from the header or the query. [`store::Store::check_token`]
 //!    verifies its checksum and its HMAC with [`auth`], and then the account's current generation
