@@ -22,7 +22,7 @@
 //! - [`Prepared`] is a picture that is encoded several times, at other qualities.
 //! - [`AnimationEncoder`] takes canvases one after the other.
 //! - [`Cancel`] stops work from another thread; [`CpuBudget`] shares cores between encoders, and by
-//!   [`Workers`] with what stands before them, such as decoders.
+//!   [`Workers`] with earlier stages, such as decoders.
 //!
 //! # The same bytes everywhere
 //! A file depends on the pixels and the options only: it is the same bytes on every machine, with

@@ -40,7 +40,7 @@ impl Random {
         ((u64::from(self.next_u32()) * u64::from(end)) >> 32) as u32
     }
 
-    /// As [`Random::below`], for a place in a slice.
+    /// A random place in a slice, as [`Random::below`].
     pub fn index(&mut self, length: usize) -> usize {
         self.below(length as u32) as usize
     }

@@ -85,7 +85,7 @@ unsafe fn copy(to: *mut u8, from: *const u8, size: usize) {
 #[inline(always)]
 unsafe fn copy_ends<T>(to: *mut u8, from: *const u8, size: usize) {
     let end = size - size_of::<T>();
-    // SAFETY: as `copy` says.
+    // SAFETY: see `copy`.
     unsafe {
         let first = from.cast::<T>().read_unaligned();
         let last = from.add(end).cast::<T>().read_unaligned();
@@ -98,7 +98,7 @@ unsafe fn copy_ends<T>(to: *mut u8, from: *const u8, size: usize) {
 /// source.
 #[inline(always)]
 unsafe fn copy_up(to: *mut u8, from: *const u8, size: usize) {
-    // SAFETY: as `copy` says; the last 64 bytes are loaded before the loop stores over them.
+    // SAFETY: see `copy`; the last 64 bytes are loaded before the loop stores over them.
     unsafe {
         let last = load64(from.add(size - 64));
         let mut at = 0;
@@ -113,7 +113,7 @@ unsafe fn copy_up(to: *mut u8, from: *const u8, size: usize) {
 /// Copies more than 64 bytes from the last to the first.
 #[inline(always)]
 unsafe fn copy_down(to: *mut u8, from: *const u8, size: usize) {
-    // SAFETY: as `copy` says; the first 64 bytes are loaded before the loop stores over them.
+    // SAFETY: see `copy`; the first 64 bytes are loaded before the loop stores over them.
     unsafe {
         let first = load64(from);
         let mut end = size;
@@ -152,7 +152,7 @@ unsafe fn store64(to: *mut u8, [a, b, c, d]: [__m128i; 4]) {
 /// Copies by `rep movsb`, for which processors choose the widest loads and stores that they have.
 #[inline(always)]
 unsafe fn copy_large(to: *mut u8, from: *const u8, size: usize) {
-    // SAFETY: as `copy` says; the ABI keeps the direction flag clear.
+    // SAFETY: see `copy`; the ABI keeps the direction flag clear.
     unsafe {
         asm!(
             "rep movsb",
@@ -197,7 +197,7 @@ unsafe fn differs(a: *const u8, b: *const u8, size: usize) -> bool {
 #[inline(always)]
 unsafe fn ends_differ<T: PartialEq>(a: *const u8, b: *const u8, size: usize) -> bool {
     let end = size - size_of::<T>();
-    // SAFETY: as `differs` says.
+    // SAFETY: see `differs`.
     unsafe {
         a.cast::<T>().read_unaligned() != b.cast::<T>().read_unaligned()
             || a.add(end).cast::<T>().read_unaligned() != b.add(end).cast::<T>().read_unaligned()

@@ -102,9 +102,9 @@ pub fn client_networks(address: IpAddr) -> impl Iterator<Item = Network> {
     })
 }
 
-/// The network around an address that is kept in place of the address: people can tell their home
-/// from elsewhere, and not a household from its neighbors. It is the /24 of an IPv4 address, and of
-/// an IPv6 address the /56, which providers give a home.
+/// The network around an address that is kept in place of the address: people can distinguish their
+/// home from elsewhere, and not a household from its neighbors. It is the /24 of an IPv4 address,
+/// and of an IPv6 address the /56, which providers give a home.
 pub fn surrounding_network(address: IpAddr) -> Network {
     let address = address.to_canonical();
     let prefix = match address {

@@ -122,7 +122,7 @@ struct Layer {
     replicas: NonZeroU32,
     /// The conversions of the month that are in the history.
     month: Option<Month>,
-    /// Those that are not yet.
+    /// The conversions that are in progress.
     in_progress: u64,
     /// The remaining amount of the rate.
     rate: Option<RemainingQuota>,

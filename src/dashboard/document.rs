@@ -4,7 +4,7 @@ use super::paths;
 use crate::store::Session;
 use maud::{DOCTYPE, Markup, html};
 
-/// Who looks at a page: its header depends on it.
+/// The visitor of a page, on whom its header depends.
 #[derive(Clone, Copy)]
 pub enum Viewer<'a> {
     /// Somebody who is signed in.

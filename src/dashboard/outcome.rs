@@ -29,7 +29,7 @@ pub struct Page {
     pub token: Option<String>,
 }
 
-/// Whether an action was done; if not, the page says why.
+/// Whether an action was done; if not, the page has the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageStatus {
     /// It was.

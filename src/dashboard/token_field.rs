@@ -23,8 +23,8 @@ pub fn masked(token: &str) -> String {
     format!("{start}{MASK}{end}")
 }
 
-/// A token behind its mask, with buttons that reveal and copy it. `label` is what the field is
-/// called: a sentence above it, or words that only screen readers read.
+/// A token behind its mask, with buttons that reveal and copy it. `label` is the field's name: a
+/// sentence above it, or words that only screen readers read.
 pub fn token_field(
     session: &Session,
     number: TokenNumber,

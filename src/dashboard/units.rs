@@ -42,7 +42,7 @@ fn datetime(time: SystemTime) -> humantime::Rfc3339Timestamp {
     humantime::format_rfc3339_seconds(time)
 }
 
-/// By how much the output is smaller than the input, as [`size`]; with a true minus sign if it is
+/// The difference of input and output in the form of [`size`]; with a true minus sign if it is
 /// larger.
 pub fn saved_size(input_bytes: u64, output_bytes: u64) -> String {
     let sign = if output_bytes > input_bytes {
@@ -53,7 +53,7 @@ pub fn saved_size(input_bytes: u64, output_bytes: u64) -> String {
     format!("{sign}{}", size(input_bytes.abs_diff(output_bytes)))
 }
 
-/// As [`size`], without a fraction of zero: `2 kB`.
+/// A size in the form of [`size`], without a fraction of zero: `2 kB`.
 pub fn short_size(bytes: u64) -> String {
     size(bytes).replace(".0 ", " ")
 }

@@ -1,11 +1,11 @@
 //! The public socket: everything that the network sends arrives here first.
 //!
-//! One thread, the event loop ([`event_loop`]), waits for all sockets at once and holds what it
-//! reads to [`Settings`]: heads ([`head`]), chunked bodies ([`chunked`]), the least transfer rate
-//! ([`min_rate`]) and the memory of all connections. It answers a bad request itself
-//! ([`Rejection`]); the `http` module words that response and decides by the head alone whether
-//! the body is worth being sent ([`Admission`]). A complete request waits here, first for what its
-//! [`Ticket`] needs, then for a worker, in the turn of its [`Owner`]. Then it goes to a worker as a
+//! One thread, the event loop ([`event_loop`]), waits for all sockets at once and applies
+//! [`Settings`] to the received bytes: heads ([`head`]), chunked bodies ([`chunked`]), the least
+//! transfer rate ([`min_rate`]) and the memory of all connections. It answers a bad request itself
+//! ([`Rejection`]); the `http` module makes that response and decides by the head alone whether the
+//! client should send the body ([`Admission`]). A complete request waits here, first for its
+//! [`Ticket`], then for a worker, in the turn of its [`Owner`]. Then it goes to a worker as a
 //! [`job`], and comes back as a [`Response`], or once more to wait for memory.
 
 mod admission;

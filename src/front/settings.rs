@@ -7,7 +7,8 @@ use std::time::Duration;
 /// mobile networks lose contact for some seconds and come back.
 pub const WINDOW: Duration = Duration::from_secs(10);
 
-/// Limits on what the network may send and hold. Times are wall time, sizes are bytes.
+/// Limits of the bytes and the time that the network may take. Times are wall time, sizes are
+/// bytes.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Most connections at a time. An idle one costs some hundred bytes here and a few KiB in the
@@ -18,8 +19,8 @@ pub struct Settings {
     /// The networks around a /64 may have multiples of it ([`crate::admission::CLIENT_FACTORS`]).
     /// 256 suffice for an office behind one address.
     pub connections_per_address: usize,
-    /// Most bytes of a request line and its headers together. 16 KiB is twice what common servers
-    /// take, since the watermark's text stands in the query.
+    /// Most bytes of a request line and its headers together. 16 KiB is twice as much as common
+    /// servers take, since the watermark's text stands in the query.
     pub head_bytes: usize,
     /// Most headers of a request. Browsers send about 20, proxies add some.
     pub headers: usize,

@@ -256,9 +256,9 @@ pub fn body_empty(flags: &str) -> Problem {
 }
 
 /// Converts the body of an admitted request, or goes on with one that has waited for its memory. It
-/// checks what may have changed since admission: the token (401), the client's presence, the disk
-/// (503) and the account's quotas (429). The usage entry is on disk before anything is delivered.
-/// `wake` is called when a conversion that waits can go on.
+/// checks again the state that may have changed since admission: the token (401), the client's
+/// presence, the disk (503) and the account's quotas (429). The usage entry is on disk before
+/// anything is delivered. `wake` is called when a conversion that waits can go on.
 ///
 /// # Errors
 /// The problem that prevents the conversion.

@@ -131,7 +131,7 @@ impl Token {
 
 /// The result of looking up a token in memory; the token is not forged.
 pub enum Checked {
-    /// Who sends it.
+    /// The caller.
     Known(Caller),
     /// An account that had this token at some time, and the last caller known to memory.
     Unknown {

@@ -1,5 +1,5 @@
-//! Counts of what the service has done, and their text in Prometheus's format (version 0.0.4).
-//! [`FAMILIES`] lists all of them.
+//! Counts of requests, conversions and other events, and their text in Prometheus's format (version
+//! 0.0.4). [`FAMILIES`] lists all of them.
 
 use crate::admission::MemoryBudget;
 use crate::fetch::{FetchError, Fetched, Fetcher, Source};
@@ -10,8 +10,8 @@ use std::fmt::{Display, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use towebp_pipeline::conversion::Timing;
 
-/// Makes the table of families from one line each: kind, name, and a help text that says what is
-/// counted, in which unit and by which labels.
+/// Makes the table of families from one line each: kind, name, and a help text with the counted
+/// event, its unit and its labels.
 macro_rules! families {
     ($($kind:ident $name:ident $help:literal;)+) => {
         const FAMILIES: &[[&str; 3]] = &[$([stringify!($name), stringify!($kind), $help],)+];

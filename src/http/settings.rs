@@ -23,7 +23,7 @@ pub struct Settings {
     /// Conversions at the same time, but for one more while a single account has all of them. Each
     /// keeps one core busy: as many as there are cores.
     pub threads: NonZeroUsize,
-    /// Most bytes of a picture's file. 32 MiB is above what cameras write as JPEG and most PNG
+    /// Most bytes of a picture's file. 32 MiB is more than the JPEG files of cameras and most PNG
     /// screenshots.
     pub max_body: u64,
     /// Most pixels of a picture that is enlarged and for which a quality is looked for, or that is
@@ -57,7 +57,7 @@ pub struct Settings {
     pub rate_limit: Option<NonZeroU32>,
     /// Conversions of one account in a calendar month (UTC); `None`, the default, for no limit.
     pub monthly_quota: Option<NonZeroU64>,
-    /// Whether a picture may come without a `Content-Type` that says what it is.
+    /// Whether a picture may come without a `Content-Type` that names its format.
     pub sniff: bool,
     /// The origins whose pages may call the API; by default none but the service's own.
     pub allowed_origins: Vec<AllowedOrigin>,

@@ -1,5 +1,5 @@
 //! Names of parameters that are near to a known one, or that other services have for it, for a
-//! header that says so.
+//! header with a suggestion.
 //!
 //! Unknown parameters are ignored, so that clients may send more than this version knows. A
 //! mistyped one would then be ignored without a word: the response, be it a success or an error,

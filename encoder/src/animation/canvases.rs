@@ -8,8 +8,8 @@ use crate::picture::Picture;
 use crate::pixel_source::{PixelSource, Target};
 use std::borrow::Cow;
 
-/// Encodes an animation of whole canvases. What has not changed since the canvas before is not
-/// coded again. It keeps one canvas, 4 bytes a pixel, and frames of at most another.
+/// Encodes an animation of whole canvases. Pixels that have not changed since the canvas before are
+/// not coded again. It keeps one canvas, 4 bytes a pixel, and frames of at most another.
 ///
 /// ```
 /// use towebp_encoder::{AnimationEncoder, ColorType, Encoder, Picture};

@@ -75,7 +75,7 @@ pub struct Update {
     pub rect: Rect,
     /// Whether the rectangle of the frame before is cleared first.
     pub clears: bool,
-    /// Whether pixels of alpha 0 leave what is there, rather than make it transparent.
+    /// Whether pixels of alpha 0 leave the canvas as it is, rather than make it transparent.
     pub blends: bool,
 }
 

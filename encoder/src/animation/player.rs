@@ -54,7 +54,7 @@ pub fn play(file: &[u8]) -> Playback {
     playback
 }
 
-/// The same with equal canvases that follow each other as one.
+/// The canvases, with equal ones that follow each other as one.
 pub fn merged(playback: &Playback) -> Playback {
     let mut states: Playback = Vec::new();
     for (canvas, milliseconds) in playback {

@@ -62,7 +62,7 @@ pub fn code_lengths(counts: &[u32], limit: u8) -> Vec<u8> {
 pub fn cheapest_lengths(counts: &[u32]) -> Vec<u8> {
     /// With more symbols than this, the lengths are a negligible part.
     const MAX_SYMBOLS: u32 = 1 << 14;
-    /// How far apart counts may be that are made equal.
+    /// The largest difference of counts that are made equal.
     const TOLERANCES: [u32; 2] = [2, 6];
     /// Additional bits of the longest code, beyond those of a code with equal lengths.
     const MARGINS: Range<u32> = 0..3;

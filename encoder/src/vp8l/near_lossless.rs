@@ -1,8 +1,8 @@
 //! Near-lossless preprocessing: rounds samples where it does not show, before lossless coding. It
 //! is the encoder's own; RFC 9649, section 3, does not describe it.
 //!
-//! Flat, smooth and synthetic areas stay as they are. What remains, where each pixel differs from
-//! all its neighbors, masks small errors.
+//! Flat, smooth and synthetic areas stay as they are. Other areas, where each pixel differs from
+//! all its neighbors, mask small errors.
 
 use super::cancellation::PIXELS_PER_CHECK;
 use super::transform::has_palette;

@@ -11,7 +11,7 @@ pub struct LosslessOptions<'a> {
     pub effort: Effort,
     /// Vector instructions to use. The bytes do not depend on them.
     pub simd: Simd,
-    /// Threads to use, and what may cancel the work. The bytes do not depend on the number of
+    /// Threads to use, and the cancellation of the work. The bytes do not depend on the number of
     /// threads.
     pub workers: Workers<'a>,
 }

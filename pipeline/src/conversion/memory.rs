@@ -82,7 +82,7 @@ impl Plan<'_> {
     }
 
     /// The memory that drawing watermarks on planes takes beside them: the watermarks, both at a
-    /// time, planes of what is under them, and some rows of pixels.
+    /// time, planes of the parts under them, and some rows of pixels.
     fn marking_planes(&self, planes: PlanesMemory) -> u64 {
         /// Rows of a part are pixels twice: before they are drawn on, and with it.
         const ROWS: u64 = 2 * 16 * 3;

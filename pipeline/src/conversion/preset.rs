@@ -1,6 +1,6 @@
 //! Presets: parameters that go with a token, so that its requests need not give them, or may not.
 //!
-//! As text, a preset has one parameter a line, `name=value`. A `!` before the name fixes the
+//! The text of a preset has one parameter a line, `name=value`. A `!` before the name fixes the
 //! parameter: a request that gives it, too, is an error. In values, `%` is written as `%25`, and a
 //! line break as `%0A`.
 

@@ -21,7 +21,7 @@ impl Plan<'_> {
     }
 
     /// Converts the picture in [`Plan::memory`]. If its pixels call for more, or the file of an
-    /// animation grows beyond what was estimated, `may_hold` decides whether the conversion may.
+    /// animation grows beyond the estimate, `may_hold` decides whether the conversion may.
     ///
     /// # Errors
     /// If it may not: [`ConversionError::Memory`], if a still picture has to be converted again

@@ -93,7 +93,7 @@ impl Read for CancellableReader<'_> {
         Ok(count)
     }
 
-    /// The same as the default, but quick for the few bytes at a time that decoders read.
+    /// Reads as the default does, but quickly for the few bytes at a time that decoders read.
     #[inline]
     fn read_exact(&mut self, mut buffer: &mut [u8]) -> io::Result<()> {
         if let Some((bytes, rest)) = self.rest.split_at_checked(buffer.len()) {

@@ -16,7 +16,7 @@
 //! Small conversions ([`Need::is_small`]) do not wait for large ones, not even for those of their
 //! own account: they have a queue of their own, by the same rules, as many workers again, and a
 //! part of the memory that is kept for them. Nor do large ones wait for small ones: they share no
-//! workers, and what is next in the queue of large ones gets its memory, whatever small ones come.
+//! workers, and the next large one gets its memory, even if more small ones come.
 
 #[cfg(test)]
 mod tests;
@@ -195,7 +195,7 @@ impl MemoryBudget {
     }
 
     /// Keeps this many bytes for small conversions. A large one that needs some of them too gets
-    /// what it needs once no other large one runs.
+    /// its memory once no other large one runs.
     #[must_use]
     pub fn keep_for_small(self, bytes: u64) -> MemoryBudget {
         self.state().kept_for_small = bytes;

@@ -1,5 +1,5 @@
 //! Chooses prediction modes (RFC 9649, section 3.5.1) and color factors (section 3.5.2) by the
-//! entropy of what they leave.
+//! entropy of their residuals.
 //!
 //! A first choice went by the size of the residuals. From then on, blocks with similar residuals
 //! share counts of them, as they will share prefix codes in the end, and each block takes the mode,

@@ -1,4 +1,4 @@
-//! Classes of blocks with similar residuals, and what residuals cost in each: RFC 9649, section
+//! Classes of blocks with similar residuals, and the costs of residuals in each: RFC 9649, section
 //! 3.7.2.2. They stand for the groups of prefix codes that the blocks' tiles will choose.
 
 use super::predictor::Modes;

@@ -62,7 +62,8 @@ pub(in crate::conversion) fn compare(
 
 /// The most bytes that [`score`] takes for a picture of `width` x `height` pixels.
 pub(in crate::conversion) fn scoring_memory(width: u32, height: u32) -> u64 {
-    /// Bytes a pixel that is compared: a pyramid of planes in floating point, and what is blurred.
+    /// Bytes a pixel that is compared: a pyramid of planes in floating point, and the blurred
+    /// planes.
     const COMPARED: u64 = 120;
     /// Bytes a pixel of the decoded picture, the decoder's own, and copies of both with alpha.
     const COPIES: u64 = 24;

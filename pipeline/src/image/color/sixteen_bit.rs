@@ -3,7 +3,7 @@
 //! only 13 of them fall below sRGB's level 64, and each step is visible.
 //!
 //! The rounding does not dither: half a level of sRGB is a smaller step than the eye sees, and
-//! smaller than what lossy coding changes.
+//! smaller than the changes of lossy coding.
 
 use super::hdr::HdrTransform;
 use super::profile::is_nearly_identity;

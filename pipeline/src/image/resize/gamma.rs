@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 pub(super) static LIGHT: LazyLock<[f32; 256]> =
     LazyLock::new(|| std::array::from_fn(|level| light(level as f64 / 255.0) as f32));
 
-/// By light in units of 1/[`STEPS`], the nearest of the 256 levels.
+/// The nearest of the 256 levels, indexed by light in units of 1/[`STEPS`].
 static LEVELS: LazyLock<Box<[u8; STEPS + 1]>> = LazyLock::new(|| {
     let mut levels = Box::new([255; STEPS + 1]);
     let mut from = 0;

@@ -127,7 +127,7 @@ fn is_image(block: &[u8]) -> bool {
 /// Whether the decoder needs a block: an image, its graphic control extension, or the number of
 /// repetitions.
 fn is_needed(block: &[u8]) -> bool {
-    /// Most bytes of the extension with the repetitions, and of what may stand beside them.
+    /// Most bytes of the extension with the repetitions, and of data that may stand beside them.
     const MAX_REPETITIONS: usize = 64;
     is_image(block)
         || block.starts_with(b"!\xf9")

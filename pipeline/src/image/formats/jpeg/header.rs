@@ -1,6 +1,6 @@
 //! The headers of a JPEG: the frame header and the first scan's (ITU-T T.81, B.2.2 and B.2.3), and
-//! the other segments. They tell the picture's kind, the memory that decoding takes, whether it can
-//! stay in `Y'CbCr`, and its metadata.
+//! the other segments. They determine the picture's kind, the memory that decoding takes, whether
+//! it can stay in `Y'CbCr`, and its metadata.
 
 use super::profile::{self, Chunks};
 use super::segments::{Parts, Segment, Segments, damaged, has_too_many_tables};
@@ -334,7 +334,7 @@ impl<'a> Header<'a> {
         self.restart_interval
     }
 
-    /// The orientation that Exif asks for.
+    /// The orientation that Exif requests.
     pub fn orientation(&self) -> Orientation {
         self.applications.orientation()
     }
@@ -422,7 +422,7 @@ impl<'a> Header<'a> {
         u64::from(self.width).div_ceil(8 * most(0)) * u64::from(self.height).div_ceil(8 * most(1))
     }
 
-    /// Reads the frame header; what other segments tell is left empty.
+    /// Reads the frame header; the fields of other segments are left empty.
     fn of_frame(marker: u8, segment: &[u8]) -> Result<Header<'a>, DecodeError> {
         let &[precision, h1, h0, w1, w0, count, ref components @ ..] = segment else {
             return Err(damaged());

@@ -188,7 +188,7 @@ impl<'a> Decoder<'a> {
             let reason = format!("the JPEG has {components} components, which stand for no colors");
             return Err(DecodeError::Invalid(reason));
         }
-        // The decoder would make up what is missing, in the last row even where a restart marker
+        // The decoder would make up missing data, in the last row even where a restart marker
         // should be.
         let Some(scans) = scans.filter(|scans| scans.restarts >= header.restarts()) else {
             return Err(ends_too_early());
@@ -450,7 +450,7 @@ pub mod tests {
         assert_eq!(pixels(&several), pixels(&one));
     }
 
-    /// Exif that asks for this orientation.
+    /// Exif with this orientation.
     pub fn turning(orientation: u8) -> Vec<u8> {
         let mut exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".to_vec();
         exif.extend([orientation, 0, 0, 0, 0, 0, 0]);

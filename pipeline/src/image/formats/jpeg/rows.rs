@@ -137,7 +137,7 @@ impl<'a> LowerPart<'a> {
         })
     }
 
-    /// The entropy-coded data, of which `skimmed` keeps what is made anew.
+    /// The entropy-coded data, of which `skimmed` keeps the part that is made anew.
     fn data<'b>(
         &'b self,
         skimmed: &'b OnceLock<Vec<u8>>,
@@ -308,7 +308,7 @@ impl<'a> PlaneRows<'a> {
 }
 
 /// Decodes `height` rows of luma and those of chroma, one row of MCUs after the other as long as
-/// `go_on` says so. Returns the number of rows of luma.
+/// `go_on` allows. Returns the number of rows of luma.
 fn decode_rows(
     decoder: &mut LibraryDecoder<'_>,
     rows: &mut PlaneRows<'_>,

@@ -87,7 +87,7 @@ pub fn with_helper<'a, T>(
 }
 
 /// Fills one buffer after the other, until all is inflated, the core is needed elsewhere or the
-/// reader is gone. Returns what can go on.
+/// reader is gone. Returns the inflater, which can go on.
 fn inflate_all<'a>(
     mut inflater: Inflater<'a>,
     empty: &Receiver<Buffer>,

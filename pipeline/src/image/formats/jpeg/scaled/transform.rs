@@ -9,7 +9,7 @@ use fearless_simd::{f32x4, f32x8, i32x4, i32x8};
 /// Pixels whose colors are made at a time. Rows of samples are padded to a multiple of it.
 pub const PORTION: usize = 8;
 
-/// The factor of the energy of what is left out, such that what stays has the light of all of it.
+/// The factor of the energy that is left out, such that what stays has the light of all of it.
 ///
 /// Light is about the power of 2.2 of a sample. With a power of 2 the factor would be 1; 1.2 is
 /// what a power of 2.2 has where the energy is small, and what half black and half white need.
