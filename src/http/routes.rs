@@ -10,7 +10,7 @@ use super::request::Request;
 use super::response::Response;
 use super::settings::Settings;
 use super::state::AppState;
-use super::{asset, convert, cors, failures, health, pages, suggestion, usage};
+use super::{asset, convert, cors, csv, failures, health, pages, suggestion, usage};
 use crate::dashboard::{self, Outcome, SessionAction, paths};
 use crate::front::ByteQueue;
 use towebp_pipeline::conversion::{PARAMETERS, Parameter, TOKEN};
@@ -69,16 +69,10 @@ pub enum Success {
     Picture,
     /// This text.
     Text(&'static str),
-    /// A page of the usage history.
-    History,
-    /// A history as CSV.
-    HistoryCsv,
-    /// The usage history, one JSON object a line.
-    HistoryLines,
-    /// Sums, in the schema of this name.
-    Sums(&'static str),
-    /// A page of failed conversions.
-    Failures,
+    /// JSON: its description, and the name of its schema.
+    Json(&'static str, &'static str),
+    /// A history as a file: its description, and its media type.
+    File(&'static str, &'static str),
     /// The description of the API.
     Description,
 }
@@ -192,6 +186,9 @@ const FAILURES: &str = "/api/failures";
 const EXPORT: &str =
     "As of the moment of the request, newest first, however long it is: it is sent in chunks.";
 
+/// The description of a file of CSV.
+const CSV_FILE: &str = "All rows, after a first one of names.";
+
 /// The description of the failed conversions.
 const FAILED: &str = "Newest first, of the last 30 days, at most 10,000. They count nowhere.";
 
@@ -272,24 +269,27 @@ pub const ROUTES: &[Route] = &[
     "Whether the server can do its work",
     "It converts a tiny picture and commits to the database. An outcome is reused for a second." },
     history! { paths::USAGE => usage::json [&usage::PAGE, &usage::FILTERS],
-    "getHistory" Success::History, "A page of the usage history",
+    "getHistory" Success::Json("A page of the history.", "History"), "A page of the usage history",
     "Newest first. Of an account's tokens only `default` reads it." },
     history! { paths::USAGE_CSV => usage::csv [&usage::FILTERS],
-    "getHistoryCsv" Success::HistoryCsv, "The whole usage history as CSV", EXPORT },
+    "getHistoryCsv" Success::File(CSV_FILE, csv::MEDIA_TYPE),
+        "The whole usage history as CSV", EXPORT },
     history! { paths::USAGE_LINES => usage::ndjson [&usage::FILTERS],
-    "getHistoryLines" Success::HistoryLines,
+    "getHistoryLines" Success::File("The whole history.", usage::NDJSON),
     "The whole usage history, one JSON object a line", EXPORT },
     history! { USAGE_DAYS => usage::days [&usage::FILTERS],
-    "getDays" Success::Sums("Days"), "Conversions and bytes by day",
+    "getDays" Success::Json("The sums.", "Days"), "Conversions and bytes by day",
     "Oldest first; days without conversions are left out. Without `from`, of the last ten years. Sums stay when \
      old entries are removed." },
     history! { USAGE_MONTHS => usage::months [&usage::FILTERS],
-    "getMonths" Success::Sums("Months"), "Conversions and bytes by month",
+    "getMonths" Success::Json("The sums.", "Months"), "Conversions and bytes by month",
     "As the days. A month is summed up over those of its days that are asked for." },
     history! { FAILURES => failures::json [&usage::PAGE, &failures::FILTERS],
-    "getFailures" Success::Failures, "A page of the conversions that failed", FAILED },
+    "getFailures" Success::Json("A page of failed conversions.", "Failures"),
+        "A page of the conversions that failed", FAILED },
     history! { paths::FAILURES_CSV => failures::csv [&failures::FILTERS],
-    "getFailuresCsv" Success::HistoryCsv, "The conversions that failed as CSV", FAILED },
+    "getFailuresCsv" Success::File(CSV_FILE, csv::MEDIA_TYPE),
+        "The conversions that failed as CSV", FAILED },
     server! { paths::OPENAPI => Task::Api(|state, request| Ok(state.openapi.answer(request))),
     "getDescription" [Connection Worker] Success::Description,
     "The description of the API", "This document." },

@@ -101,7 +101,7 @@ const MIN_PART: usize = 256 << 10;
 const MAX_PAGES: usize = 10;
 
 /// The media type of one JSON object a line.
-const NDJSON: &str = "application/x-ndjson";
+pub const NDJSON: &str = "application/x-ndjson";
 
 /// A request for entries or sums.
 pub struct Listing {

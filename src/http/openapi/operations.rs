@@ -169,7 +169,8 @@ fn responses(operation: &Operation) -> Json {
 
 /// The Response Object of a success.
 fn success(success: &Success) -> Json {
-    let (description, content, headers_on): (_, _, &[On]) = match success {
+    let content = |media_type: &str, schema: &Json| json!({media_type: {"schema": schema}});
+    let (description, content, headers_on): (_, _, &[On]) = match *success {
         Success::Picture => {
             let originals = Format::ALL.map(Format::media_type);
             let types = ["image/webp"].into_iter().chain(originals);
@@ -182,41 +183,24 @@ fn success(success: &Success) -> Json {
                 &[On::Picture, On::Conversion, On::File],
             )
         }
-        Success::Text(text) => (
-            "The server is well.",
-            json!({"text/plain; charset=utf-8": {"schema": {"type": "string", "const": text}}}),
-            &[],
-        ),
-        Success::History => (
-            "A page of the history.",
-            json!({"application/json": {"schema": {"$ref": "#/components/schemas/History"}}}),
-            &[],
-        ),
-        Success::HistoryCsv => (
-            "All rows, after a first one of names.",
-            json!({"text/csv; charset=utf-8; header=present": {"schema": {"type": "string"}}}),
-            &[On::File],
-        ),
-        Success::HistoryLines => (
-            "The whole history.",
-            json!({"application/x-ndjson": {"schema": {"type": "string"}}}),
-            &[On::File],
-        ),
-        Success::Sums(name) => (
-            "The sums.",
-            json!({"application/json": {"schema": {"$ref": format!("#/components/schemas/{name}")}}}),
-            &[],
-        ),
-        Success::Failures => (
-            "A page of failed conversions.",
-            json!({"application/json": {"schema": {"$ref": "#/components/schemas/Failures"}}}),
-            &[],
-        ),
-        Success::Description => (
-            "This document.",
-            json!({"application/json": {"schema": {"type": "object"}}}),
-            &[On::Asset],
-        ),
+        Success::Text(text) => {
+            let schema = json!({"type": "string", "const": text});
+            let content = content("text/plain; charset=utf-8", &schema);
+            ("The server is well.", content, &[])
+        }
+        Success::Json(description, name) => {
+            let schema = json!({"$ref": format!("#/components/schemas/{name}")});
+            (description, content("application/json", &schema), &[])
+        }
+        Success::File(description, media_type) => {
+            let schema = json!({"type": "string"});
+            (description, content(media_type, &schema), &[On::File])
+        }
+        Success::Description => {
+            let schema = json!({"type": "object"});
+            let content = content("application/json", &schema);
+            ("This document.", content, &[On::Asset])
+        }
     };
     json!({
         "description": description,
