@@ -431,7 +431,7 @@ mod tests {
                 public_url: public_url.map(str::to_owned),
                 ..Settings::default()
             };
-            let response = redirect(&settings, "/dashboard", &change);
+            let response = redirect(&settings, "/dashboard", change);
             let cookies = response
                 .headers
                 .into_iter()

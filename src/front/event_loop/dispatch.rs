@@ -192,6 +192,7 @@ impl<A: Admission> EventLoop<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::front::ByteQueue;
     use crate::front::job::{Handover, Ticket};
     use crate::front::response::Response;
     use crate::front::{Admitted, Head, Listeners, Owner, Settings};
@@ -242,7 +243,7 @@ mod tests {
             0
         }
 
-        fn answer(mut self: Box<Self>, handover: Handover) {
+        fn answer(mut self: Box<Self>, _: ByteQueue, handover: Handover) {
             let Handover { waker, reply, .. } = handover;
             match (self.path.as_str(), &self.granted) {
                 ("/panic", _) => panic!("a fault"),
