@@ -46,7 +46,7 @@ impl Failure {
     }
 }
 
-/// Which failed conversions are asked for; all of them by default.
+/// A filter of failed conversions; all pass by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FailureFilter {
     /// The days (UTC).

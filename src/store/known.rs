@@ -1,16 +1,16 @@
-//! What memory knows about accounts. The server's event loop asks here, because it must not wait
+//! A cache of the accounts in memory. The server's event loop reads it, because it must not wait
 //! for the engine.
 //!
 //! All accounts are read when the store is opened. After that, the writer reports every change here
-//! once its commit has succeeded and before its caller goes on, so a token that was replaced is
-//! invalid from then on. After a commit that failed, what the engine holds is in doubt: everything
-//! is forgotten, and read again by callers that may wait. For an account that is not in memory,
-//! because it was forgotten, because there are more than [`MAX_ACCOUNTS`], or because what is set
-//! for all of them takes more than [`MAX_ACCESS_BYTES`], the result is [`TokenCheck::Unknown`].
+//! once its commit has succeeded and before its caller goes on, so a token that was rotated is
+//! invalid from then on. After a failed commit the state of the engine is unknown, so the cache is
+//! cleared, and callers that may wait fill it again. The result is [`TokenCheck::Unknown`] for an
+//! account that is not in memory: because it was cleared, because there are more than
+//! [`MAX_ACCOUNTS`], or because the tokens of all accounts take more than [`MAX_ACCESS_BYTES`].
 //!
-//! Of an engine that other processes change, too ([`Engine::is_shared`]), nothing is read when the
-//! store is opened, and what was read later, also that there is no such account, is good for
-//! [`VALIDITY`]. After that the result is [`TokenCheck::Unknown`] again.
+//! If other processes change the engine too ([`Engine::is_shared`]), nothing is read when the store
+//! is opened, and every entry is valid for [`VALIDITY`], also one for an account that does not
+//! exist. After that the result is [`TokenCheck::Unknown`] again.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -24,25 +24,25 @@ use super::token::{AccountAccess, Caller, SerialCheck};
 use super::token_number::TokenNumber;
 use crate::auth::{AccountId, Token};
 
-/// The most accounts in memory: as many as a hash map of 2^17 places takes.
+/// The most accounts in memory: the capacity of a hash map of 2^17 buckets.
 const MAX_ACCOUNTS: usize = (1 << 17) / 8 * 7;
 
-/// The most bytes of what is set for accounts and their tokens: 2,000 accounts with some tokens
-/// each, or 18 whose 50 tokens have presets of the greatest length. The engine is asked about
-/// others, which takes some microseconds.
+/// The most bytes of tokens and limits: 2,000 accounts with some tokens each, or 18 whose 50 tokens
+/// have presets of the greatest length. Those of others are read from the engine, which takes some
+/// microseconds.
 const MAX_ACCESS_BYTES: usize = 2 << 20;
 
-/// How long is good what was read from an engine that other processes change, too, counted from
-/// before the engine was asked. A change is in force everywhere when it is over.
+/// How long an entry read from a shared engine is valid, from before its query. A change is in
+/// force in all processes after this time.
 pub const VALIDITY: Duration = Duration::from_secs(1);
 
-/// The most bytes of the maps of accounts and months, and of what is set for accounts. Each map has
-/// 2^17 places of 1 byte for the map itself, and 16 bytes for an account or 32 bytes for a month.
-/// While a map grows, the one of half its size exists too. With an engine that is shared there are
-/// a quarter as many places, and maps of when each was read, of 24 and 32 bytes, too.
+/// The most bytes of the maps of accounts and months, and of tokens and limits. Each map has 2^17
+/// buckets of 1 byte for the map itself, and 16 bytes for an account or 32 bytes for a month. While
+/// a map grows, the one of half its size exists too. With a shared engine there are a quarter as
+/// many buckets, and two more maps with the times of queries, of 24 and 32 bytes.
 pub const MEMORY: usize = (1 << 17) * (17 + 33) * 3 / 2 + MAX_ACCESS_BYTES;
 
-/// What memory alone tells about a token.
+/// The result of looking a token up in memory.
 #[derive(Clone, Debug)]
 pub enum TokenCheck {
     /// The token is good.
@@ -51,16 +51,16 @@ pub enum TokenCheck {
     Ended,
     /// The token is malformed or forged, was replaced or deleted, or belongs to a deleted account.
     Invalid,
-    /// The token was this account's at some time; only the engine can tell whether it still is.
+    /// The token was this account's at some time. Whether it still is must be read from the engine.
     Unknown {
         /// The account.
         account: AccountId,
-        /// Who sent it when memory last knew, if the token was good then.
+        /// The caller by the last valid entry in memory, if the token was valid then.
         last_known: Option<Caller>,
     },
 }
 
-/// What is known about the accounts.
+/// The cache of accounts.
 pub struct KnownAccounts {
     state: RwLock<State>,
     /// Whether other processes change accounts, too.
@@ -71,43 +71,43 @@ struct State {
     accounts: HashMap<AccountId, Known>,
     /// Whether `accounts` has all accounts, so that one that is not in it does not exist.
     is_complete: bool,
-    /// What is set for the accounts that are [`Known::Elsewhere`]; the engine knows those that are
-    /// not here.
+    /// Tokens and limits of accounts that are [`Known::Elsewhere`]. Missing ones are read from the
+    /// engine.
     accesses: HashMap<AccountId, Arc<AccountAccess>>,
     /// The sum of [`AccountAccess::heap_bytes`].
     access_bytes: usize,
-    /// Counts the changes that can make what was just read from the engine outdated.
+    /// The number of changes that can make a concurrent read of the engine outdated.
     changes: u64,
     /// The first millisecond of a month, and the conversions of an account, or by one of its
     /// tokens, in that month.
     months: HashMap<MonthKey, (u64, u64)>,
-    /// When the engine was asked what is in `accounts` and in `months`, if that is good for a while
-    /// only.
-    asked: Option<Asked>,
+    /// The times of the queries that gave the entries of `accounts` and `months`, if the engine is
+    /// shared.
+    queried: Option<QueryTimes>,
 }
 
 /// An account, or one of its tokens.
 type MonthKey = (AccountId, Option<TokenNumber>);
 
-/// When the engine was asked, of what is known.
+/// When the engine was queried for each entry.
 #[derive(Default)]
-struct Asked {
+struct QueryTimes {
     accounts: HashMap<AccountId, Instant>,
     months: HashMap<MonthKey, Instant>,
 }
 
-/// What is known about one account.
+/// The entry of an account.
 enum Known {
     /// There is no such account.
     Absent,
-    /// It has only its first token, with this serial number, and nothing is set.
+    /// It has only its first token, with this serial number and without limits or preset.
     Plain(u32),
-    /// It has others, or something is set: see [`State::accesses`].
+    /// It has other tokens, limits or presets: see [`State::accesses`].
     Elsewhere,
 }
 
 impl KnownAccounts {
-    /// Reads all accounts, or the youngest ones if there are too many; none of an engine that is
+    /// Reads all accounts, or the youngest ones if there are too many. Reads none if the engine is
     /// shared.
     pub fn load(engine: &dyn Engine) -> Result<KnownAccounts> {
         let is_shared = engine.is_shared();
@@ -118,7 +118,7 @@ impl KnownAccounts {
             access_bytes: 0,
             changes: 0,
             months: HashMap::new(),
-            asked: is_shared.then(Asked::default),
+            queried: is_shared.then(QueryTimes::default),
         };
         if is_shared {
             return Ok(KnownAccounts::new(state));
@@ -136,20 +136,20 @@ impl KnownAccounts {
 
     fn new(state: State) -> KnownAccounts {
         KnownAccounts {
-            is_shared: state.asked.is_some(),
+            is_shared: state.queried.is_some(),
             state: RwLock::new(state),
         }
     }
 
-    /// What is known at the time `now` about a token whose HMAC was found right.
+    /// Looks up a token whose HMAC is right, at the time `now`.
     pub fn check(&self, token: Token, now: u64) -> TokenCheck {
         let state = self.read();
         let last = state.check(token, now);
-        let is_good = state.asked.as_ref().is_none_or(|asked| {
-            let asked = asked.accounts.get(&token.account);
-            asked.is_some_and(|asked| asked.elapsed() < VALIDITY)
+        let is_valid = state.queried.as_ref().is_none_or(|times| {
+            let queried = times.accounts.get(&token.account);
+            queried.is_some_and(|queried| queried.elapsed() < VALIDITY)
         });
-        if is_good {
+        if is_valid {
             return last;
         }
         TokenCheck::Unknown {
@@ -161,39 +161,38 @@ impl KnownAccounts {
         }
     }
 
-    /// The number of changes so far: what [`KnownAccounts::learn`] needs from before the engine was
-    /// read.
+    /// The number of changes so far, which [`KnownAccounts::learn`] needs from before the query.
     pub fn changes(&self) -> u64 {
         self.read().changes
     }
 
-    /// Stores what was read from the engine, unless a change since `changes_before` may have made
-    /// it outdated. The engine was asked at the time `asked`.
+    /// Stores the result of a query that began at the time `queried`, unless a change since
+    /// `changes_before` may have made it outdated.
     pub fn learn(
         &self,
         account: AccountId,
         access: Option<AccountAccess>,
         changes_before: u64,
-        asked: Instant,
+        queried: Instant,
     ) {
         self.write(|state| {
             if state.changes == changes_before {
-                state.put(account, access, asked);
+                state.put(account, access, queried);
             }
         });
     }
 
-    /// Takes over what a command that is durable now has changed. The engine was asked to carry it
-    /// out at the time `asked`.
-    pub fn update(&self, command: &Command, outcome: &Outcome, asked: Instant) {
+    /// Takes over the change of a durable command, which was sent to the engine at the time
+    /// `queried`.
+    pub fn update(&self, command: &Command, outcome: &Outcome, queried: Instant) {
         match (command, outcome) {
             (Command::CreateAccount { created, .. }, Outcome::Account(account)) => {
-                self.changed(account.id, AccountAccess::of_new_account(*created), asked);
+                self.changed(account.id, AccountAccess::of_new_account(*created), queried);
             }
             (Command::ChangeTokens { account, .. }, Outcome::Token { access, .. }) => {
-                self.changed(*account, access.clone(), asked);
+                self.changed(*account, access.clone(), queried);
             }
-            (Command::DeleteAccount(account), Outcome::Changed) => self.deleted(*account, asked),
+            (Command::DeleteAccount(account), Outcome::Changed) => self.deleted(*account, queried),
             (
                 Command::RecordUsage { account, entry, .. },
                 Outcome::Recorded {
@@ -202,8 +201,8 @@ impl KnownAccounts {
                     by_token,
                 },
             ) => {
-                self.counted(*account, None, *month, *conversions, asked);
-                self.counted(*account, Some(entry.token), *month, *by_token, asked);
+                self.counted(*account, None, *month, *conversions, queried);
+                self.counted(*account, Some(entry.token), *month, *by_token, queried);
             }
             (
                 Command::RecordUsage {
@@ -220,17 +219,17 @@ impl KnownAccounts {
                     (None, quotas.account)
                 };
                 if let Some(quota) = quota {
-                    self.counted(*account, token, month, quota.get(), asked);
+                    self.counted(*account, token, month, quota.get(), queried);
                 }
             }
             _ => {}
         }
     }
 
-    /// Forgets what is in doubt after a command that failed.
+    /// Removes the entries that a failed command may have changed.
     pub fn forget(&self, command: &Command) {
         match command {
-            // What is known of others is forgotten soon enough by itself.
+            // Entries of other accounts expire soon.
             Command::ChangeTokens { account, .. } | Command::DeleteAccount(account)
                 if self.is_shared =>
             {
@@ -262,8 +261,8 @@ impl KnownAccounts {
     /// millisecond.
     pub fn month(&self, account: AccountId, token: Option<TokenNumber>, month: u64) -> Option<u64> {
         let (state, key) = (self.read(), (account, token));
-        if let Some(asked) = &state.asked
-            && asked.months.get(&key)?.elapsed() >= VALIDITY
+        if let Some(times) = &state.queried
+            && times.months.get(&key)?.elapsed() >= VALIDITY
         {
             return None;
         }
@@ -271,16 +270,15 @@ impl KnownAccounts {
         (known == month).then_some(conversions)
     }
 
-    /// The account has had at least this many conversions in the month, or its token has. Counts
-    /// only grow, so a count that was read from the engine and overtaken by a conversion changes
-    /// nothing.
+    /// Stores that the account, or its token, has had at least this many conversions in the month.
+    /// Counts only grow, so a lower count that arrives late changes nothing.
     pub fn counted(
         &self,
         account: AccountId,
         token: Option<TokenNumber>,
         month: u64,
         conversions: u64,
-        asked: Instant,
+        queried: Instant,
     ) {
         self.write(|state| {
             let key = (account, token);
@@ -288,12 +286,12 @@ impl KnownAccounts {
             if !state.months.contains_key(&key) {
                 evict(&mut state.months, most);
             }
-            if let Some(times) = &mut state.asked {
+            if let Some(times) = &mut state.queried {
                 if !times.months.contains_key(&key) {
                     evict(&mut times.months, most);
                 }
-                let last = times.months.entry(key).or_insert(asked);
-                *last = asked.max(*last);
+                let last = times.months.entry(key).or_insert(queried);
+                *last = queried.max(*last);
             }
             let known = state.months.entry(key).or_insert((month, 0));
             *known = match *known {
@@ -303,22 +301,22 @@ impl KnownAccounts {
         });
     }
 
-    /// An account was made, or what decides about its requests was changed.
-    fn changed(&self, account: AccountId, access: AccountAccess, asked: Instant) {
+    /// Stores the tokens and limits of an account after a change.
+    fn changed(&self, account: AccountId, access: AccountAccess, queried: Instant) {
         self.write(|state| {
             state.changes += 1;
-            state.put(account, Some(access), asked);
+            state.put(account, Some(access), queried);
         });
     }
 
-    fn deleted(&self, account: AccountId, asked: Instant) {
+    fn deleted(&self, account: AccountId, queried: Instant) {
         self.write(|state| {
             state.changes += 1;
             state.months.retain(|(owner, _), _| *owner != account);
             if state.is_complete {
                 state.remove(account);
             } else {
-                state.put(account, None, asked);
+                state.put(account, None, queried);
             }
         });
     }
@@ -331,7 +329,7 @@ impl KnownAccounts {
             state.accesses.clear();
             state.accounts.clear();
             state.months.clear();
-            state.asked = state.asked.take().map(|_| Asked::default());
+            state.queried = state.queried.take().map(|_| QueryTimes::default());
         });
     }
 
@@ -346,13 +344,13 @@ impl KnownAccounts {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `change` must not wait for anything, because the event loop waits for it.
+    /// Changes the state. `change` must not wait for anything, because the event loop waits for it.
     fn write(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// What is set for its account tells about a token.
+/// Looks up a token among those of its account.
 pub fn check(token: Token, access: &Arc<AccountAccess>, now: u64) -> TokenCheck {
     match access.check(token.serial, now) {
         SerialCheck::Valid(index) => {
@@ -364,7 +362,7 @@ pub fn check(token: Token, access: &Arc<AccountAccess>, now: u64) -> TokenCheck 
 }
 
 impl State {
-    /// What was known when the engine was last asked.
+    /// The result by the last query, however old.
     fn check(&self, token: Token, now: u64) -> TokenCheck {
         let unknown = || TokenCheck::Unknown {
             account: token.account,
@@ -385,13 +383,13 @@ impl State {
     }
 
     fn max_accounts(&self) -> usize {
-        match self.asked {
+        match self.queried {
             None => MAX_ACCOUNTS,
             Some(_) => MAX_ACCOUNTS / 4,
         }
     }
 
-    fn put(&mut self, account: AccountId, access: Option<AccountAccess>, asked: Instant) {
+    fn put(&mut self, account: AccountId, access: Option<AccountAccess>, queried: Instant) {
         self.remove(account);
         let most = self.max_accounts();
         if self.accounts.len() >= most {
@@ -413,12 +411,12 @@ impl State {
             }
         };
         self.accounts.insert(account, known);
-        if let Some(times) = &mut self.asked {
-            times.accounts.insert(account, asked);
+        if let Some(times) = &mut self.queried {
+            times.accounts.insert(account, queried);
         }
     }
 
-    /// Keeps what is set for an account, at the expense of others, which are chosen at random.
+    /// Stores the tokens and limits of an account. To make room, random other ones are removed.
     fn keep(&mut self, account: AccountId, access: AccountAccess) {
         let bytes = access.heap_bytes();
         while self.access_bytes + bytes > MAX_ACCESS_BYTES {
@@ -433,7 +431,7 @@ impl State {
 
     fn remove(&mut self, account: AccountId) {
         self.accounts.remove(&account);
-        if let Some(times) = &mut self.asked {
+        if let Some(times) = &mut self.queried {
             times.accounts.remove(&account);
         }
         self.forget_access(account);
@@ -446,8 +444,7 @@ impl State {
     }
 }
 
-/// Removes entries until there are at most `most`. Which ones go is random, as their places in a
-/// hash map are.
+/// Removes random entries until there are at most `most`: the first ones in the order of the map.
 fn evict<K: Copy + Eq + Hash, V>(map: &mut HashMap<K, V>, most: usize) {
     while map.len() > most {
         let Some(key) = map.keys().next().copied() else {
@@ -470,7 +467,7 @@ mod tests {
             access_bytes: 0,
             changes: 0,
             months: HashMap::new(),
-            asked: None,
+            queried: None,
         })
     }
 

@@ -1,13 +1,11 @@
 //! The one thread that writes.
 //!
-//! A commit takes a few milliseconds, whatever is in it. So callers put their commands into a queue
-//! and wait. The thread takes all that are in the queue, has the engine carry them out together,
-//! and then tells each caller its outcome. No caller hears of success before its command is
-//! durable.
+//! A commit takes a few milliseconds, however many commands are in it. So callers put their commands
+//! into a queue and wait. The thread takes all commands of the queue, has the engine carry them out
+//! together, and sends each caller its outcome once its command is durable.
 //!
-//! After a commit that the storage did not take, the thread probes the storage every second until
-//! it can be written again. So it does after a question that an engine could not answer which is
-//! shared, and thus is reached over a network.
+//! After a failed commit, the thread probes the storage every second until it can be written again.
+//! It does so after a failed query too if the engine is shared, and so is reached over a network.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -24,43 +22,42 @@ use super::known::KnownAccounts;
 /// The most commands in one commit. More would gain nothing, and the first would wait for the last.
 const MAX_BATCH: usize = 256;
 
-/// The most commands in the queue; further callers wait until it has a free place.
+/// The most commands in the queue; further callers wait.
 const QUEUE: usize = 1024;
 
 /// The time between two probes.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the thread works with.
+/// The state of the thread.
 pub struct Shared {
     /// Carries out the commands.
     pub engine: Arc<dyn Engine>,
     /// Whether other processes use the engine, too.
     pub has_others: bool,
-    /// Is told about every change of accounts.
+    /// Receives every change of accounts.
     pub known: Arc<KnownAccounts>,
-    /// Is told whether the storage can be written.
+    /// Receives whether the storage can be written.
     pub availability: Arc<Availability>,
 }
 
-/// The queue to the thread. Dropping it waits until the thread has carried out what is in the
-/// queue.
+/// The queue to the thread. Dropping it waits until the thread has carried out the queued commands.
 pub struct Writer {
     counts: Arc<Counts>,
     queue: Option<SyncSender<Request>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What was given to the engine.
+/// Numbers of groups and commands sent to the engine.
 #[derive(Default)]
 struct Counts {
     groups: AtomicU64,
     commands: AtomicU64,
 }
 
-/// A command, where its outcome goes, and when it was given.
+/// A command, the channel for its outcome, and the time when it was queued.
 type Request = (Command, Reply, Instant);
 
-/// Where an outcome goes.
+/// The channel for an outcome.
 type Reply = SyncSender<Result<Outcome>>;
 
 impl Writer {
@@ -83,7 +80,7 @@ impl Writer {
         })
     }
 
-    /// How many groups of commands were given to the engine, and how many commands.
+    /// The numbers of groups and of commands that were sent to the engine.
     pub fn counts(&self) -> (u64, u64) {
         let Counts { groups, commands } = &*self.counts;
         (
@@ -112,7 +109,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // The thread catches panics; if one got past, there is nobody left to tell.
+            // The thread catches panics. Nothing can be done about one that it does not catch.
             let _ = thread.join();
         }
     }
@@ -123,7 +120,7 @@ impl Shared {
         let mut probed = Instant::now();
         loop {
             let is_unavailable = self.availability.check().is_err();
-            // Others than this thread may find that a shared engine is away.
+            // Other threads may find that a shared engine is unavailable.
             let first = if is_unavailable || self.has_others {
                 requests.recv_timeout(PROBE_INTERVAL)
             } else {
@@ -160,21 +157,21 @@ impl Shared {
     }
 
     fn commit(&self, commands: &[Command], replies: Vec<Reply>, since: Instant) {
-        let asked = Instant::now();
+        let queried = Instant::now();
         let applied = catch_unwind(AssertUnwindSafe(|| self.engine.apply(commands, since)));
         let applied = applied
             .unwrap_or_else(|_| Err(StoreError::Failed("the store's writer panicked".into())));
-        // All of memory is brought up to date before the first caller goes on. A caller that has
-        // gone away does not hear its outcome; the others do.
+        // Memory is updated before the first caller goes on. A caller that has gone away gets no
+        // outcome; the others do.
         match applied {
             Ok(outcomes) => {
-                // A disk that is full may still take a small commit; what is reached over a
-                // network is back.
+                // A full disk may still take a small commit, but after a commit over a network the
+                // storage is available again.
                 if self.has_others {
                     self.availability.succeeded();
                 }
                 for (command, outcome) in commands.iter().zip(&outcomes) {
-                    self.known.update(command, outcome, asked);
+                    self.known.update(command, outcome, queried);
                 }
                 for (reply, outcome) in replies.into_iter().zip(outcomes) {
                     let _ = reply.send(Ok(outcome));
