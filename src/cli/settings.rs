@@ -24,18 +24,12 @@ const OTHERS: [&str; 10] = [
     "TOWEBP_BENCH_",
 ];
 
-/// Former names of flags, which keep working but are in no help text, and their present names.
-const FORMER: [(&str, &str); 1] = [("max-film-pixels", "max-animation-pixels")];
-
 /// All settings, as `towebp serve` has them.
 pub(super) type AllFlags = Flags<{ Has::All as u8 }>;
 /// Where the accounts are.
 pub(super) type AccountFlags = Flags<{ Has::Accounts as u8 }>;
 /// Where the accounts are, for commands that need no secret.
 pub(super) type DataFlags = Flags<{ Has::Data as u8 }>;
-/// Where a PostgreSQL is.
-#[cfg(feature = "postgres")]
-pub(super) type StoreFlags = Flags<{ Has::Store as u8 }>;
 /// How a PostgreSQL is reached, and with which secret.
 #[cfg(feature = "postgres")]
 pub(super) type CopyFlags = Flags<{ Has::Copy as u8 }>;
@@ -53,7 +47,6 @@ fn rows(has: u8) -> impl Iterator<Item = &'static Setting> {
         Has::All,
         Has::Accounts,
         Has::Data,
-        Has::Store,
         Has::Copy,
         Has::Address,
         Has::Convert,
@@ -132,10 +125,8 @@ fn flag(row: &'static Setting, has_variable: bool) -> Arg {
         (_, "") => format!(" (default{colon} {default})"),
         (_, reason) => format!(" (default{colon} {default}: {reason})"),
     };
-    let former = FORMER.iter().filter(|(_, present)| *present == row.name);
     let arg = Arg::new(row.name)
         .long(row.name)
-        .aliases(former.map(|(former, _)| *former))
         .help(format!("{}{default}", row.meaning))
         .help_heading(row.heading);
     let arg = match row.kind.value_name() {

@@ -615,23 +615,6 @@ fn help_and_values_are_read_alike_by_all_commands() {
 }
 
 #[test]
-fn a_former_name_of_a_flag_works_and_is_named_nowhere() {
-    for given in ["--max-film-pixels", "--max-animation-pixels"] {
-        let output = run(towebp().args(["serve", given, "0"]), b"");
-        failed(
-            &output,
-            &["towebp: --max-animation-pixels 0: allowed are 1 to"],
-        );
-    }
-    let help = run(towebp().args(["serve", "-h"]), b"");
-    let help = String::from_utf8_lossy(&help.stdout);
-    assert!(
-        help.contains("--max-animation-pixels") && !help.contains("film"),
-        "{help}"
-    );
-}
-
-#[test]
 fn a_taken_port_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("bound").to_string();
