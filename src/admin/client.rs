@@ -8,10 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::address::{Address, socket_path};
-use super::protocol::{AccountSummary, AccountUsage, Answer, LimitChange, Request, answer};
-use crate::store::{
-    self, Backup, Findings, OpenError, Settings, Store, TokenSettings, to_milliseconds,
-};
+use super::protocol::{Answer, Request, answer};
+use crate::store::{self, Backup, Findings, OpenError, Settings, Store};
 
 /// How long to wait for another command to release the data folder, or for a server that is
 /// starting or ending to listen or to release it.
@@ -38,9 +36,9 @@ enum Access<T> {
 }
 
 impl AdminClient {
-    /// Connects to the server of the data folder, or opens the store if no server runs, or if it is
-    /// one that several processes share. A server
-    /// uses its own secret file, whatever `settings` says.
+    /// Connects to the server of the data folder. Opens the store itself if no server runs, or if
+    /// several processes share the store. A server uses its own secret file and ignores that of
+    /// `settings`.
     ///
     /// # Errors
     /// A sentence: the store cannot be opened, or it is in use by a process that does not answer.
@@ -58,191 +56,18 @@ impl AdminClient {
         matches!(self.0, Access::Server(_))
     }
 
-    /// Makes an account and returns its token. An account without a password cannot sign in to the
-    /// dashboard.
+    /// Carries out a request.
     ///
     /// # Errors
-    /// A sentence for the operator, here and in the other functions.
-    pub fn create(&self, email: &str, password: Option<&str>) -> Result<String, String> {
-        self.token_of(Request::Create {
-            email: email.to_owned(),
-            password: password.map(str::to_owned),
-        })
-    }
-
-    /// All accounts, oldest first.
-    ///
-    /// # Errors
-    /// A sentence.
-    pub fn list(&self) -> Result<Vec<AccountSummary>, String> {
-        match self.ask(Request::List)? {
-            Answer::Accounts(accounts) => Ok(accounts),
-            other => Err(unexpected(other)),
-        }
-    }
-
-    /// Makes an invitation for one account and returns its code.
-    ///
-    /// # Errors
-    /// A sentence.
-    pub fn invite(&self) -> Result<String, String> {
-        match self.ask(Request::Invite)? {
-            Answer::Invite(code) => Ok(code),
-            other => Err(unexpected(other)),
-        }
-    }
-
-    /// The present text of an account's token, of `default` without a name.
-    ///
-    /// # Errors
-    /// A sentence; also if there is no such account or no such token.
-    pub fn token(&self, email: &str, name: Option<&str>) -> Result<String, String> {
-        self.token_of(Request::Token {
-            email: email.to_owned(),
-            name: name.map(str::to_owned),
-        })
-    }
-
-    /// Replaces an account's token, `default` without a name, and returns the new text; the old one
-    /// is invalid after so many hours.
-    ///
-    /// # Errors
-    /// A sentence; also if there is no such account or no such token.
-    pub fn rotate(
-        &self,
-        email: &str,
-        name: Option<&str>,
-        overlap_hours: u32,
-    ) -> Result<String, String> {
-        self.token_of(Request::Rotate {
-            email: email.to_owned(),
-            name: name.map(str::to_owned),
-            overlap_hours,
-        })
-    }
-
-    /// Makes a token, or replaces what is set for the one of this name, and returns its text.
-    ///
-    /// # Errors
-    /// A sentence; also if there is no such account, or the token cannot be so.
-    pub fn set_token(&self, email: &str, settings: TokenSettings) -> Result<String, String> {
-        let TokenSettings {
-            name,
-            ends,
-            limits,
-            preset,
-        } = settings;
-        self.token_of(Request::SetToken {
-            email: email.to_owned(),
-            name,
-            ends_milliseconds: ends.map(to_milliseconds),
-            per_minute: limits.per_minute,
-            monthly: limits.monthly,
-            preset,
-        })
-    }
-
-    /// Deletes a token of the account.
-    ///
-    /// # Errors
-    /// A sentence; also if there is no such account or no such token.
-    pub fn delete_token(&self, email: &str, name: &str) -> Result<(), String> {
-        match self.ask(Request::DeleteToken {
-            email: email.to_owned(),
-            name: name.to_owned(),
-        })? {
-            Answer::Deleted => Ok(()),
-            other => Err(unexpected(other)),
-        }
-    }
-
-    /// What the account has done, and may do.
-    ///
-    /// # Errors
-    /// A sentence; also if there is no such account.
-    pub fn usage(&self, email: &str) -> Result<AccountUsage, String> {
-        match self.ask(Request::Usage {
-            email: email.to_owned(),
-        })? {
-            Answer::Usage(usage) => Ok(*usage),
-            other => Err(unexpected(other)),
-        }
-    }
-
-    /// Limits, disables or enables the account.
-    ///
-    /// # Errors
-    /// A sentence; also if there is no such account.
-    pub fn restrict(
-        &self,
-        email: &str,
-        per_minute: LimitChange,
-        monthly: LimitChange,
-        disable: Option<bool>,
-    ) -> Result<(), String> {
-        match self.ask(Request::Restrict {
-            email: email.to_owned(),
-            per_minute,
-            monthly,
-            disable,
-        })? {
-            Answer::Changed => Ok(()),
-            other => Err(unexpected(other)),
-        }
-    }
-
-    /// Gives the account another e-mail address; its tokens, sessions and history stay.
-    ///
-    /// # Errors
-    /// A sentence; also if the address is none or taken, or there is no such account.
-    pub fn set_email(&self, email: &str, new: &str) -> Result<(), String> {
-        match self.ask(Request::Email {
-            email: email.to_owned(),
-            new: new.to_owned(),
-        })? {
-            Answer::Changed => Ok(()),
-            other => Err(unexpected(other)),
-        }
-    }
-
-    /// Gives the account a password, whether it had one or not, and ends its sessions.
-    ///
-    /// # Errors
-    /// A sentence; also if the password is too short or too long, or there is no such account.
-    pub fn set_password(&self, email: &str, password: &str) -> Result<(), String> {
-        match self.ask(Request::Password {
-            email: email.to_owned(),
-            password: password.to_owned(),
-        })? {
-            Answer::Changed => Ok(()),
-            other => Err(unexpected(other)),
-        }
-    }
-
-    /// Deletes the account with its sessions and history.
-    ///
-    /// # Errors
-    /// A sentence; also if there is no such account.
-    pub fn delete(&self, email: &str) -> Result<(), String> {
-        match self.ask(Request::Delete {
-            email: email.to_owned(),
-        })? {
-            Answer::Deleted => Ok(()),
-            other => Err(unexpected(other)),
-        }
-    }
-
-    fn token_of(&self, request: Request) -> Result<String, String> {
-        match self.ask(request)? {
-            Answer::Token(token) => Ok(token),
-            other => Err(unexpected(other)),
-        }
-    }
-
-    fn ask(&self, request: Request) -> Result<Answer, String> {
-        match &self.0 {
-            Access::Direct(store) => Ok(answer(store, request)),
-            Access::Server(data) => Ok(exchange(data, &request, ANSWER_TIMEOUT)?.0),
+    /// A sentence for the operator: the request was rejected, or the server gave no answer.
+    pub fn send(&self, request: Request) -> Result<Answer, String> {
+        let answer = match &self.0 {
+            Access::Direct(store) => answer(store, request),
+            Access::Server(data) => exchange(data, &request, ANSWER_TIMEOUT)?.0,
+        };
+        match answer {
+            Answer::Rejected(sentence) => Err(sentence),
+            answer => Ok(answer),
         }
     }
 }
@@ -339,9 +164,10 @@ fn connect(data: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(Address::of_socket(data)?.path())
 }
 
-fn unexpected(answer: Answer) -> String {
+/// The error of a request that was rejected, or has an answer of another kind.
+pub fn unexpected(answer: Answer) -> String {
     match answer {
         Answer::Rejected(sentence) => sentence,
-        _ => "the server gave an answer to another question".into(),
+        _ => "the server's answer does not belong to the request".into(),
     }
 }

@@ -10,8 +10,8 @@ mod client;
 mod protocol;
 mod server;
 
-pub use client::{AdminClient, backup, check};
-pub use protocol::{AccountSummary, AccountUsage, LimitChange, TokenSummary};
+pub use client::{AdminClient, backup, check, unexpected};
+pub use protocol::{AccountUsage, Answer, LimitChange, Request};
 pub use server::{AdminSocket, serve};
 
 #[cfg(test)]

@@ -1,31 +1,30 @@
 //! Requests and answers: one JSON value a line, one request and one answer a connection.
 //!
 //! ```text
-//! {"create":{"email":"a@example.org","password":null}}   {"token":"twp_..."}
-//! "list"                                                 {"accounts":[{"email":...}, ...]}
-//! {"token":{"email":"a@example.org"}}                    {"token":"twp_..."}
-//! {"rotate":{"email":"a@example.org","overlap_hours":0}}  {"token":"twp_..."}
-//! {"set_token":{"email":"a@example.org","name":"shop"}}  {"token":"twp_..."}
-//! {"delete_token":{"email":"a@example.org", ...}}        "deleted"
-//! {"usage":{"email":"a@example.org"}}                    {"usage":{"conversions":1, ...}}
+//! {"create":{"email":"a@example.org","password":null}}   {"text":"twp_..."}
+//! "list"                                                 {"accounts":[[{"id":...}, 1], ...]}
+//! {"token":{"email":"a@example.org"}}                    {"text":"twp_..."}
+//! {"rotate":{"email":"a@example.org","overlap_hours":0}}  {"text":"twp_..."}
+//! {"set_token":{"email":"a@example.org","settings":...}} {"text":"twp_..."}
+//! {"delete_token":{"email":"a@example.org", ...}}        "changed"
+//! {"usage":{"email":"a@example.org"}}                    {"usage":{"totals":..., ...}}
 //! {"restrict":{"email":"a@example.org","disable":true}}  "changed"
 //! {"email":{"email":"a@example.org","new":"b@..."}}      "changed"
 //! {"password":{"email":"a@example.org","password":"b"}}  "changed"
-//! {"delete":{"email":"a@example.org"}}                   "deleted"
-//! "invite"                                               {"invite":"a code"}
+//! {"delete":{"email":"a@example.org"}}                   "changed"
+//! "invite"                                               {"text":"a code"}
 //! "check"                                                {"checked":{"accounts":1, ...}}
 //! "backup"                                               "backup", then the rows
 //! anything                                               {"refused":"a sentence"}
 //! ```
 
-use std::num::{NonZeroU32, NonZeroU64};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::store::{
-    Account, ApiToken, CreateAccountError, Findings, Limits, SetEmailError, SetPasswordError,
-    Store, StoreError, TokenNumber, TokenSettings, from_milliseconds, to_milliseconds,
+    Account, ApiToken, CreateAccountError, Findings, OwnerError, Restrictions, Store, StoreError,
+    TokenNumber, TokenSettings, TokenUsage, UsageTotals,
 };
 
 /// A request. It has no `Debug`: a password must not reach a log.
@@ -63,21 +62,13 @@ pub enum Request {
         /// For how many hours the present one goes on working.
         overlap_hours: u32,
     },
-    /// Make a token, or replace what is set for the one of this name.
+    /// Make a token, or replace the settings of the one of this name.
     #[serde(rename = "set_token")]
     SetToken {
         /// The account's address.
         email: String,
-        /// The token's name.
-        name: String,
-        /// When it ends, in milliseconds since 1970-01-01 00:00 UTC.
-        ends_milliseconds: Option<u64>,
-        /// Conversions a minute.
-        per_minute: Option<NonZeroU32>,
-        /// Conversions a month.
-        monthly: Option<NonZeroU64>,
-        /// The preset.
-        preset: String,
+        /// The token's name, limits, end and preset.
+        settings: TokenSettings,
     },
     /// Delete a token of the account.
     #[serde(rename = "delete_token")]
@@ -87,7 +78,7 @@ pub enum Request {
         /// The token's name.
         name: String,
     },
-    /// Tell what the account has done, and may do.
+    /// Report the conversions of the account, and what it may do.
     Usage {
         /// Its address.
         email: String,
@@ -140,19 +131,15 @@ pub enum LimitChange {
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// The account's present token.
-    Token(String),
-    /// What an account has done, and may do.
+    /// The text of a token, or the code of a new invitation.
+    Text(String),
+    /// The conversions of an account, and what it may do.
     Usage(Box<AccountUsage>),
-    /// All accounts, oldest first.
-    Accounts(Vec<AccountSummary>),
-    /// The code of a new invitation.
-    Invite(String),
-    /// The account was changed.
+    /// All accounts, oldest first, with the conversions in their histories.
+    Accounts(Vec<(Account, u64)>),
+    /// The account was changed or deleted.
     Changed,
-    /// The account is deleted.
-    Deleted,
-    /// What the check has found.
+    /// The result of a check.
     Checked(Findings),
     /// The rows follow after the line.
     Backup,
@@ -161,65 +148,23 @@ pub enum Answer {
     Rejected(String),
 }
 
-/// An account in a list.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub struct AccountSummary {
-    /// Its address.
-    pub email: String,
-    /// When the account was made, in milliseconds since 1970-01-01 00:00 UTC.
-    pub created_milliseconds: u64,
-    /// Whether the account can sign in to the dashboard.
-    pub has_password: bool,
-    /// The number of conversions in its history.
-    pub conversions: u64,
-}
-
-/// What an account has done, and may do.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+/// The conversions of an account, and what it may do.
+#[derive(Debug, Deserialize, Serialize)]
 pub struct AccountUsage {
-    /// Conversions in its history.
-    pub conversions: u64,
-    /// Those of this calendar month (UTC).
+    /// The sums over its history.
+    pub totals: UsageTotals,
+    /// The conversions of this calendar month (UTC).
     pub this_month: u64,
-    /// The bytes of all inputs.
-    pub input_bytes: u64,
-    /// The bytes of all files that were sent.
-    pub output_bytes: u64,
-    /// Conversions a minute that the operator has set, 0 for any number; `None` for the server's.
-    pub per_minute: Option<u32>,
-    /// Conversions a month, likewise.
-    pub monthly: Option<u64>,
-    /// Whether it may not convert.
-    pub is_disabled: bool,
-    /// Its tokens, oldest first.
-    pub tokens: Vec<TokenSummary>,
-}
-
-/// A token in a list.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct TokenSummary {
-    /// Its name.
-    pub name: String,
-    /// The conversions by it.
-    pub conversions: u64,
-    /// The end of the last of them, in milliseconds since 1970-01-01 00:00 UTC.
-    pub last_used_milliseconds: Option<u64>,
-    /// When it ends, likewise.
-    pub ends_milliseconds: Option<u64>,
+    /// The limits that the operator has set for it.
+    pub restrictions: Restrictions,
+    /// Its tokens that are not deleted, oldest first.
+    pub tokens: Vec<TokenUsage>,
 }
 
 impl Request {
-    /// Whether carrying it out means to read the whole store, for which other requests should not
-    /// wait.
+    /// Whether it reads the whole store, for which other requests should not wait.
     pub fn takes_long(&self) -> bool {
         matches!(self, Request::Check | Request::Backup)
-    }
-}
-
-impl AccountSummary {
-    /// When the account was made.
-    pub fn created(&self) -> SystemTime {
-        from_milliseconds(self.created_milliseconds)
     }
 }
 
@@ -233,64 +178,52 @@ pub fn answer(store: &Store, request: Request) -> Answer {
 fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {
     match request {
         Request::Create { email, password } => {
-            let account = create(store, &email, password.as_deref())?;
-            Ok(Answer::Token(token(store, &account)?))
+            let created = store.create_account(&email, password.as_deref());
+            let account = created.map_err(|error| match error {
+                CreateAccountError::Exists => taken(&email),
+                error => error.to_string(),
+            })?;
+            Ok(Answer::Text(store.token(account.id).map_err(sentence)?))
         }
         Request::List => {
-            let accounts = store.accounts().map_err(|error| error.to_string())?;
-            let summaries = accounts
-                .iter()
-                .map(|account| summary(store, account))
-                .collect::<Result<_, _>>();
-            Ok(Answer::Accounts(
-                summaries.map_err(|error| error.to_string())?,
-            ))
+            let accounts = store.accounts().map_err(sentence)?.into_iter();
+            let listed = accounts.map(|account| {
+                let totals = store.usage_totals(account.id)?;
+                Ok((account, totals.conversions))
+            });
+            let listed: Result<_, StoreError> = listed.collect();
+            Ok(Answer::Accounts(listed.map_err(sentence)?))
         }
         Request::Check => {
             let findings = store.snapshot().and_then(|snapshot| snapshot.check());
-            Ok(Answer::Checked(
-                findings.map_err(|error| error.to_string())?,
-            ))
+            Ok(Answer::Checked(findings.map_err(sentence)?))
         }
         Request::Backup => Ok(Answer::Backup),
-        Request::Invite => Ok(Answer::Invite(
-            store.invite().map_err(|error| error.to_string())?,
-        )),
+        Request::Invite => Ok(Answer::Text(store.invite().map_err(sentence)?)),
         Request::Token { email, name } => {
             let account = find(store, &email)?;
             let token = named(store, &account, name.as_deref())?;
-            Ok(Answer::Token(store.token_text(account.id, &token)))
+            Ok(Answer::Text(store.token_text(account.id, &token)))
         }
-        Request::SetToken {
-            email,
-            name,
-            ends_milliseconds,
-            per_minute,
-            monthly,
-            preset,
-        } => {
+        Request::SetToken { email, settings } => {
             let account = find(store, &email)?;
-            let settings = TokenSettings {
-                name,
-                ends: ends_milliseconds.map(from_milliseconds),
-                limits: Limits {
-                    per_minute,
-                    monthly,
-                },
-                preset,
+            let token = match named(store, &account, Some(&settings.name)) {
+                Ok(token) => store.change_token(account.id, token.number, settings),
+                Err(_) => store.create_token(account.id, settings),
             };
-            Ok(Answer::Token(set_token(store, &account, settings)?))
+            let token = token.map_err(sentence)?;
+            Ok(Answer::Text(store.token_text(account.id, &token)))
         }
         Request::DeleteToken { email, name } => {
             let account = find(store, &email)?;
             let token = named(store, &account, Some(&name))?;
             let deleted = store.delete_token(account.id, token.number);
-            deleted.map_err(|error| error.to_string())?;
-            Ok(Answer::Deleted)
+            deleted.map_err(sentence)?;
+            Ok(Answer::Changed)
         }
         Request::Usage { email } => {
             let account = find(store, &email)?;
-            let usage = usage(store, &account).map_err(|error| error.to_string())?;
+            let usage = usage(store, &account).map_err(sentence)?;
             Ok(Answer::Usage(Box::new(usage)))
         }
         Request::Restrict {
@@ -309,39 +242,43 @@ fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {
             overlap_hours,
         } => {
             let account = find(store, &email)?;
-            let token = rotate(store, &account, name.as_deref(), overlap_hours)?;
-            Ok(Answer::Token(token))
+            rotate(store, &account, name.as_deref(), overlap_hours).map(Answer::Text)
         }
         Request::Email { email, new } => {
-            set_email(store, &email, &new)?;
+            let account = find(store, &email)?;
+            let set = store.set_email(account.id, &new);
+            set.map_err(|error| match error {
+                OwnerError::NoAccount => unknown(&email),
+                OwnerError::EmailTaken => taken(&new),
+                error => error.to_string(),
+            })?;
             Ok(Answer::Changed)
         }
         Request::Password { email, password } => {
-            set_password(store, &email, &password)?;
+            let account = find(store, &email)?;
+            let set = store.set_password(account.id, &password);
+            set.map_err(|error| match error {
+                OwnerError::NoAccount => unknown(&email),
+                error => error.to_string(),
+            })?;
             Ok(Answer::Changed)
         }
         Request::Delete { email } => {
             let account = find(store, &email)?;
-            if !store
-                .delete_account(account.id)
-                .map_err(|error| error.to_string())?
-            {
-                return Err(unknown(&email));
+            if store.delete_account(account.id).map_err(sentence)? {
+                Ok(Answer::Changed)
+            } else {
+                Err(unknown(&email))
             }
-            Ok(Answer::Deleted)
         }
     }
 }
 
-fn create(store: &Store, email: &str, password: Option<&str>) -> Result<Account, String> {
-    let created = store.create_account(email, password);
-    created.map_err(|error| match error {
-        CreateAccountError::Exists => taken(email),
-        error => error.to_string(),
-    })
+fn sentence(error: impl std::error::Error) -> String {
+    error.to_string()
 }
 
-/// Replaces a token. Returns its new text.
+/// Rotates a token. Returns its new text.
 fn rotate(
     store: &Store,
     account: &Account,
@@ -350,58 +287,35 @@ fn rotate(
 ) -> Result<String, String> {
     let token = named(store, account, name)?.number;
     let overlap = Duration::from_secs(u64::from(overlap_hours) * 60 * 60);
-    let rotated = store
-        .rotate_token(account.id, token, overlap)
-        .map_err(|error| error.to_string())?
-        .ok_or_else(|| unknown(&account.email))?;
+    let rotated = store.rotate_token(account.id, token, overlap);
+    let rotated = rotated.map_err(sentence)?;
+    let rotated = rotated.ok_or_else(|| unknown(&account.email))?;
     Ok(store.token_text(account.id, &rotated))
-}
-
-/// Makes a token, or replaces what is set for the one of this name. Returns its text.
-fn set_token(store: &Store, account: &Account, settings: TokenSettings) -> Result<String, String> {
-    let token = match named(store, account, Some(&settings.name)) {
-        Ok(token) => store.change_token(account.id, token.number, settings),
-        Err(_) => store.create_token(account.id, settings),
-    };
-    let token = token.map_err(|error| error.to_string())?;
-    Ok(store.token_text(account.id, &token))
 }
 
 /// The account's token of this name, or `default`.
 fn named(store: &Store, account: &Account, name: Option<&str>) -> Result<ApiToken, String> {
     let name = name.unwrap_or(TokenNumber::DEFAULT_NAME).trim();
-    let all = store.tokens(account.id);
-    let mut living = all
-        .map_err(|error| error.to_string())?
-        .into_iter()
-        .filter(|usage| usage.deleted.is_none());
-    let found = living.find(|usage| usage.token.settings.name == name);
+    let mut tokens = tokens(store, account).map_err(sentence)?.into_iter();
+    let found = tokens.find(|usage| usage.token.settings.name == name);
     let missing = || format!("the account {} has no token {name:?}", account.email);
     found.map(|usage| usage.token).ok_or_else(missing)
 }
 
+/// The account's tokens that are not deleted.
+fn tokens(store: &Store, account: &Account) -> Result<Vec<TokenUsage>, StoreError> {
+    let mut tokens = store.tokens(account.id)?;
+    tokens.retain(|usage| usage.deleted.is_none());
+    Ok(tokens)
+}
+
 fn usage(store: &Store, account: &Account) -> Result<AccountUsage, StoreError> {
     let id = account.id;
-    let totals = store.usage_totals(id)?;
-    let restrictions = store.restrictions(id)?.unwrap_or_default();
-    let month = store.usage_in_month(id, None, store.now())?;
-    let living = store.tokens(id)?.into_iter();
-    let living = living.filter(|usage| usage.deleted.is_none());
-    let tokens = living.map(|usage| TokenSummary {
-        conversions: usage.totals.conversions,
-        last_used_milliseconds: usage.last_used.map(to_milliseconds),
-        ends_milliseconds: usage.token.settings.ends.map(to_milliseconds),
-        name: usage.token.settings.name,
-    });
     Ok(AccountUsage {
-        conversions: totals.conversions,
-        this_month: month.conversions,
-        input_bytes: totals.input_bytes,
-        output_bytes: totals.output_bytes,
-        per_minute: restrictions.per_minute,
-        monthly: restrictions.monthly,
-        is_disabled: restrictions.disabled.is_some(),
-        tokens: tokens.collect(),
+        totals: store.usage_totals(id)?,
+        this_month: store.usage_in_month(id, None, store.now())?.conversions,
+        restrictions: store.restrictions(id)?.unwrap_or_default(),
+        tokens: tokens(store, account)?,
     })
 }
 
@@ -412,11 +326,8 @@ fn restrict(
     monthly: LimitChange,
     disable: Option<bool>,
 ) -> Result<(), String> {
-    let sentence = |error: StoreError| error.to_string();
-    let mut restrictions = store
-        .restrictions(account.id)
-        .map_err(sentence)?
-        .unwrap_or_default();
+    let restrictions = store.restrictions(account.id).map_err(sentence)?;
+    let mut restrictions = restrictions.unwrap_or_default();
     match per_minute {
         LimitChange::Keep => {}
         LimitChange::Server => restrictions.per_minute = None,
@@ -446,43 +357,9 @@ fn restrict(
     Ok(())
 }
 
-fn token(store: &Store, account: &Account) -> Result<String, String> {
-    store.token(account.id).map_err(|error| error.to_string())
-}
-
 fn find(store: &Store, email: &str) -> Result<Account, String> {
-    store
-        .account_by_email(email)
-        .map_err(|error| error.to_string())?
-        .ok_or_else(|| unknown(email))
-}
-
-fn summary(store: &Store, account: &Account) -> Result<AccountSummary, StoreError> {
-    Ok(AccountSummary {
-        email: account.email.clone(),
-        created_milliseconds: to_milliseconds(account.created),
-        has_password: account.has_password,
-        conversions: store.usage_totals(account.id)?.conversions,
-    })
-}
-
-fn set_email(store: &Store, email: &str, new: &str) -> Result<(), String> {
-    let account = find(store, email)?;
-    match store.set_email(account.id, new) {
-        Ok(_) => Ok(()),
-        Err(SetEmailError::NoAccount) => Err(unknown(email)),
-        Err(SetEmailError::Taken) => Err(taken(new)),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-fn set_password(store: &Store, email: &str, password: &str) -> Result<(), String> {
-    let account = find(store, email)?;
-    match store.set_password(account.id, password) {
-        Ok(_) => Ok(()),
-        Err(SetPasswordError::NoAccount) => Err(unknown(email)),
-        Err(error) => Err(error.to_string()),
-    }
+    let found = store.account_by_email(email).map_err(sentence)?;
+    found.ok_or_else(|| unknown(email))
 }
 
 fn taken(email: &str) -> String {

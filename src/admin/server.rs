@@ -75,7 +75,7 @@ impl Drop for AdminSocket {
             Address::of_socket(&self.data).and_then(|address| UnixStream::connect(address.path()));
         let removed = fs::remove_file(socket_path(&self.data));
         if let Some(thread) = self.thread.take().filter(|_| woken.is_ok()) {
-            // The thread catches panics; if one got past, there is nobody left to tell.
+            // The thread catches panics. Nothing can be done about one that it does not catch.
             let _ = thread.join();
         }
         if let Err(error) = removed {
@@ -152,7 +152,7 @@ fn log_failure(serve: impl FnOnce() -> io::Result<()>) -> bool {
     false
 }
 
-/// The request; `None` if the client sent nothing, or sent something else and has been told so.
+/// The request. `None` if the client sent nothing, or sent something else, which was rejected.
 fn read_request(stream: &mut UnixStream) -> io::Result<Option<Request>> {
     let Some(line) = read_line(stream)? else {
         return Ok(None);
@@ -215,8 +215,8 @@ impl Write for StoppableStream<'_> {
     }
 }
 
-/// The line without its line feed; `None` if the client sent nothing, as one does that only finds
-/// out whether a server runs.
+/// The line without its line feed. `None` if the client sent nothing, because it only finds out
+/// whether a server runs.
 fn read_line(stream: &mut UnixStream) -> io::Result<Option<Vec<u8>>> {
     let deadline = Instant::now() + REQUEST_TIMEOUT;
     let mut line = Vec::new();
@@ -224,20 +224,12 @@ fn read_line(stream: &mut UnixStream) -> io::Result<Option<Vec<u8>>> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                "a request took too long to arrive",
-            ));
+            return Err(io::Error::other("a request took too long to arrive"));
         }
         stream.set_read_timeout(Some(left))?;
         match stream.read(&mut part)? {
             0 if line.is_empty() => return Ok(None),
-            0 => {
-                return Err(io::Error::new(
-                    io::ErrorKind::UnexpectedEof,
-                    "a request broke off",
-                ));
-            }
+            0 => return Err(io::Error::other("a request broke off")),
             read => line.extend_from_slice(&part[..read]),
         }
         if let Some(end) = line.iter().position(|byte| *byte == b'\n') {
@@ -245,10 +237,7 @@ fn read_line(stream: &mut UnixStream) -> io::Result<Option<Vec<u8>>> {
             return Ok(Some(line));
         }
         if line.len() > MAX_LINE_BYTES {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "a request is too long",
-            ));
+            return Err(io::Error::other("a request is too long"));
         }
     }
 }

@@ -9,14 +9,13 @@ use super::names::{escaped, shown};
 use super::output::{IfCreated, Output};
 use super::shared::must_exist;
 use super::terminal;
-use crate::admin::{AccountSummary, AccountUsage, AdminClient, LimitChange, TokenSummary};
+use crate::admin::{AccountUsage, AdminClient, Answer, LimitChange, Request, unexpected};
 use crate::process::interrupt::Outputs;
-use crate::store::{
-    self, Limits, Settings, TokenSettings, end_of_day, from_milliseconds, saved_percent,
-};
-use command::{Action, Create, Rotate, SetToken};
+use crate::store::{self, Limits, Settings, TokenSettings, end_of_day};
+use command::{Action, Create, Delete, DeleteToken, Email, Rotate, SetEmail, SetToken};
 use std::io::{self, BufRead, Cursor, IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::SystemTime;
 use towebp_pipeline::conversion::Preset;
 
 /// Carries out the command. A token is the only thing that goes to standard output, so that a
@@ -51,121 +50,136 @@ struct Streams<'a> {
 
 fn run_with(command: &Account, streams: &mut Streams<'_>) -> Result<(), Failure> {
     let settings = command.settings.0.store().map_err(Failure::Usage)?;
-    let open = |streams: &mut Streams<'_>| open_existing(&settings, streams);
-    match &command.action {
-        Action::Create(create) => create_account(create, &settings, streams),
-        Action::List => {
-            let accounts = open(streams)?.list()?;
-            for account in &accounts {
-                print_account(account, streams)?;
+    if let Action::Create(create) = &command.action {
+        return create_account(create, &settings, streams);
+    }
+    let (request, note) = request(&command.action, streams)?;
+    let output = match &command.action {
+        Action::Token(token) | Action::Rotate(Rotate { token, .. }) => TokenOutput::find(token)?,
+        _ => TokenOutput(None),
+    };
+    match open_existing(&settings, streams)?.send(request)? {
+        Answer::Accounts(accounts) => {
+            for (account, conversions) in &accounts {
+                print_account(account, *conversions, streams)?;
             }
             Ok(())
         }
-        Action::Invite => {
-            let code = open(streams)?.invite()?;
-            Ok(streams.print(&code)?)
-        }
-        Action::Token(action) => {
-            let email = &action.account.email;
-            let output = TokenOutput::find(&action.file)?;
-            let token = open(streams)?.token(email, action.name.as_deref())?;
-            Ok(output.write(streams, email, &token)?)
-        }
-        Action::Rotate(action) => {
-            let Rotate { token, overlap } = action;
-            let email = &token.account.email;
-            let output = TokenOutput::find(&token.file)?;
-            let rotated = open(streams)?.rotate(email, token.name.as_deref(), *overlap)?;
-            Ok(output.write(streams, email, &rotated)?)
-        }
-        Action::SetToken(action) => {
-            let token = token_settings(action).map_err(Failure::Usage)?;
-            let client = open(streams)?;
-            Ok(streams.print(&client.set_token(&action.account.email, token)?)?)
-        }
-        Action::DeleteToken(action) => {
-            let client = open(streams)?;
-            client.delete_token(&action.account.email, &action.name)?;
-            streams.note(&format!("the token {:?} is deleted", action.name.trim()));
+        Answer::Text(text) => Ok(output.write(streams, &text)?),
+        Answer::Usage(usage) => Ok(print_usage(&usage, streams)?),
+        Answer::Changed => {
+            streams.note(&note);
             Ok(())
         }
-        Action::Usage(action) => {
-            let client = open(streams)?;
-            Ok(print_usage(&client.usage(&action.email)?, streams)?)
+        other => Err(Failure::Failed(unexpected(other))),
+    }
+}
+
+/// The request of an action other than [`Action::Create`], and the line for people once it is
+/// carried out, if it has no other result.
+fn request(action: &Action, streams: &mut Streams<'_>) -> Result<(Request, String), Failure> {
+    let result = |request| Ok((request, String::new()));
+    let email = |email: &Email| email.email.clone();
+    let restrict = |account: &Email, per_minute, monthly, disable| Request::Restrict {
+        email: email(account),
+        per_minute,
+        monthly,
+        disable,
+    };
+    let keep = LimitChange::Keep;
+    match action {
+        Action::Create(_) => unreachable!("the caller carries it out"),
+        Action::List => result(Request::List),
+        Action::Invite => result(Request::Invite),
+        Action::Token(token) => result(Request::Token {
+            email: email(&token.account),
+            name: token.name.clone(),
+        }),
+        Action::Rotate(Rotate { token, overlap }) => result(Request::Rotate {
+            email: email(&token.account),
+            name: token.name.clone(),
+            overlap_hours: *overlap,
+        }),
+        Action::SetToken(token) => result(Request::SetToken {
+            email: email(&token.account),
+            settings: token_settings(token).map_err(Failure::Usage)?,
+        }),
+        Action::DeleteToken(DeleteToken { account, name }) => Ok((
+            Request::DeleteToken {
+                email: email(account),
+                name: name.clone(),
+            },
+            format!("the token {:?} is deleted", name.trim()),
+        )),
+        Action::Usage(account) => result(Request::Usage {
+            email: email(account),
+        }),
+        Action::Limit(limit) if limit.rate.or(limit.monthly).is_none() => Err(Failure::Usage(
+            "say --rate or --monthly, with a number or server".to_owned(),
+        )),
+        Action::Limit(limit) => {
+            let (rate, monthly) = (limit.rate.unwrap_or(keep), limit.monthly.unwrap_or(keep));
+            let name = limit.account.email.trim();
+            let note = format!("the account {name} is limited so");
+            Ok((restrict(&limit.account, rate, monthly, None), note))
         }
-        Action::Limit(action) => {
-            if action.rate.or(action.monthly).is_none() {
-                return Err(Failure::Usage(
-                    "say --rate or --monthly, with a number or server".to_owned(),
-                ));
-            }
-            let client = open(streams)?;
-            let keep = |change: Option<LimitChange>| change.unwrap_or(LimitChange::Keep);
-            let (rate, monthly) = (keep(action.rate), keep(action.monthly));
-            client.restrict(&action.account.email, rate, monthly, None)?;
-            streams.note(&format!(
-                "the account {} is limited so",
-                action.account.email.trim()
-            ));
-            Ok(())
-        }
-        Action::Disable(action) => {
-            let client = open(streams)?;
-            let keep = LimitChange::Keep;
-            client.restrict(&action.email, keep, keep, Some(true))?;
-            streams.note(&format!("the account {} is disabled", action.email.trim()));
-            Ok(())
-        }
-        Action::Enable(action) => {
-            let client = open(streams)?;
-            let keep = LimitChange::Keep;
-            client.restrict(&action.email, keep, keep, Some(false))?;
-            streams.note(&format!("the account {} may convert", action.email.trim()));
-            Ok(())
-        }
-        Action::SetEmail(action) => {
-            let client = open(streams)?;
-            client.set_email(&action.account.email, &action.new)?;
-            let (old, new) = (action.account.email.trim(), action.new.trim());
-            streams.note(&format!("the account {old} is {new} now"));
-            Ok(())
-        }
-        Action::Password(action) => {
-            let password = streams.read_password()?;
-            let client = open(streams)?;
-            client.set_password(&action.email, &password)?;
-            streams.note(&format!(
+        Action::Disable(account) => Ok((
+            restrict(account, keep, keep, Some(true)),
+            format!("the account {} is disabled", account.email.trim()),
+        )),
+        Action::Enable(account) => Ok((
+            restrict(account, keep, keep, Some(false)),
+            format!("the account {} may convert", account.email.trim()),
+        )),
+        Action::SetEmail(SetEmail { account, new }) => Ok((
+            Request::Email {
+                email: email(account),
+                new: new.clone(),
+            },
+            format!("the account {} is {} now", account.email.trim(), new.trim()),
+        )),
+        Action::Password(account) => Ok((
+            Request::Password {
+                email: email(account),
+                password: streams.read_password()?,
+            },
+            format!(
                 "the account {} has a new password, and its sessions are ended",
-                action.email.trim()
-            ));
-            Ok(())
-        }
-        Action::Delete(action) if !action.yes => Err(Failure::Usage(format!(
-            "deleting {} deletes its usage history too, for good: say --yes to do it",
-            action.account.email
-        ))),
-        Action::Delete(action) => {
-            open(streams)?.delete(&action.account.email)?;
-            streams.note(&format!("the account {} is deleted", action.account.email));
-            Ok(())
+                account.email.trim()
+            ),
+        )),
+        Action::Delete(Delete { account, yes }) => {
+            let name = &account.email;
+            if !yes {
+                return Err(Failure::Usage(format!(
+                    "deleting {name} deletes its usage history too, for good: say --yes to do it"
+                )));
+            }
+            let note = format!("the account {name} is deleted");
+            let email = name.clone();
+            Ok((Request::Delete { email }, note))
         }
     }
 }
 
-fn print_account(account: &AccountSummary, streams: &mut Streams<'_>) -> Result<(), String> {
-    let created = humantime::format_rfc3339_seconds(account.created());
+fn print_account(
+    account: &store::Account,
+    conversions: u64,
+    streams: &mut Streams<'_>,
+) -> Result<(), String> {
+    let created = humantime::format_rfc3339_seconds(account.created);
     let dashboard = if account.has_password {
         "dashboard"
     } else {
         "no dashboard"
     };
     streams.print(&format!(
-        "{}\t{created}\t{}\t{dashboard}",
-        account.email, account.conversions
+        "{}\t{created}\t{conversions}\t{dashboard}",
+        account.email
     ))
 }
 
-/// What is set for a token by its options.
+/// The settings of a token that its options give.
 fn token_settings(action: &SetToken) -> Result<TokenSettings, String> {
     let ends = action.ends.as_deref().map(|day| {
         end_of_day(day).ok_or_else(|| {
@@ -191,35 +205,35 @@ fn print_usage(usage: &AccountUsage, streams: &mut Streams<'_>) -> Result<(), St
         Some(0) => "any number".to_owned(),
         Some(number) => number.to_string(),
     };
-    let time = |milliseconds: Option<u64>| match milliseconds {
-        Some(milliseconds) => {
-            let time = from_milliseconds(milliseconds);
-            humantime::format_rfc3339_seconds(time).to_string()
-        }
+    let time = |time: Option<SystemTime>| match time {
+        Some(time) => humantime::format_rfc3339_seconds(time).to_string(),
         None => "-".to_owned(),
     };
-    let saved = saved_percent(usage.input_bytes, usage.output_bytes);
+    let AccountUsage {
+        totals,
+        this_month,
+        restrictions,
+        tokens,
+    } = usage;
+    let saved = totals.saved_percent();
     let saved = saved.map_or_else(|| "-".to_owned(), |percent| percent.to_string());
+    let per_minute = restrictions.per_minute.map(u64::from);
     for (name, value) in [
-        ("conversions", usage.conversions.to_string()),
-        ("this month", usage.this_month.to_string()),
-        ("bytes in", usage.input_bytes.to_string()),
-        ("bytes out", usage.output_bytes.to_string()),
+        ("conversions", totals.conversions.to_string()),
+        ("this month", this_month.to_string()),
+        ("bytes in", totals.input_bytes.to_string()),
+        ("bytes out", totals.output_bytes.to_string()),
         ("percent saved", saved),
-        ("limit a minute", limit(usage.per_minute.map(u64::from))),
-        ("limit a month", limit(usage.monthly)),
-        ("disabled", usage.is_disabled.to_string()),
+        ("limit a minute", limit(per_minute)),
+        ("limit a month", limit(restrictions.monthly)),
+        ("disabled", restrictions.disabled.is_some().to_string()),
     ] {
         streams.print(&format!("{name}\t{value}"))?;
     }
-    for token in &usage.tokens {
-        let (used, ends) = (
-            time(token.last_used_milliseconds),
-            time(token.ends_milliseconds),
-        );
-        let TokenSummary {
-            name, conversions, ..
-        } = token;
+    for usage in tokens {
+        let settings = &usage.token.settings;
+        let (name, conversions) = (&settings.name, usage.totals.conversions);
+        let (used, ends) = (time(usage.last_used), time(settings.ends));
         streams.print(&format!("token\t{name}\t{conversions}\t{used}\t{ends}"))?;
     }
     Ok(())
@@ -235,18 +249,25 @@ fn create_account(
         .password_stdin
         .then(|| streams.read_password())
         .transpose()?;
-    let output = TokenOutput::find(&create.file);
+    let output = TokenOutput::at(&create.file, email);
     let client = open(settings, streams)?;
-    // Looked at before the file: if the same command was run twice, this message tells more.
-    if client.token(email, None).is_ok() {
+    let token = Request::Token {
+        email: email.clone(),
+        name: None,
+    };
+    // This is checked before the file: if the same command is run twice, this message helps more.
+    if client.send(token).is_ok() {
         let email = email.trim();
         return Err(Failure::Failed(format!(
             "there is an account {email} already; towebp account token {email} prints its token"
         )));
     }
     let output = output?;
-    let token = client.create(email, password.as_deref())?;
-    Ok(output.write(streams, email, &token)?)
+    let email = email.clone();
+    match client.send(Request::Create { email, password })? {
+        Answer::Text(token) => Ok(output.write(streams, &token)?),
+        other => Err(Failure::Failed(unexpected(other))),
+    }
 }
 
 impl Streams<'_> {
@@ -276,16 +297,22 @@ struct TokenOutput(Option<TokenFile>);
 
 struct TokenFile {
     path: PathBuf,
+    /// The address of the token's account.
+    email: String,
     output: Output,
     if_created: IfCreated,
 }
 
 impl TokenOutput {
+    fn find(token: &command::Token) -> Result<TokenOutput, String> {
+        TokenOutput::at(&token.file, &token.account.email)
+    }
+
     /// Looks at the file, if one is named, so that nothing is done if it cannot be written.
     ///
     /// # Errors
     /// A sentence: the file exists and must not be replaced, or it cannot be made.
-    fn find(file: &command::TokenFile) -> Result<TokenOutput, String> {
+    fn at(file: &command::TokenFile, email: &str) -> Result<TokenOutput, String> {
         let force = file.force;
         let Some(path) = &file.output else {
             return Ok(TokenOutput(None));
@@ -302,6 +329,7 @@ impl TokenOutput {
         }
         Ok(TokenOutput(Some(TokenFile {
             path: path.to_owned(),
+            email: email.trim().to_owned(),
             output,
             if_created: if force {
                 IfCreated::Replace
@@ -311,7 +339,7 @@ impl TokenOutput {
         })))
     }
 
-    fn write(self, streams: &mut Streams<'_>, email: &str, token: &str) -> Result<(), String> {
+    fn write(self, streams: &mut Streams<'_>, token: &str) -> Result<(), String> {
         let Some(file) = self.0 else {
             return streams.print(token);
         };
@@ -322,7 +350,7 @@ impl TokenOutput {
                 format!(
                     "--output {}: {error}; towebp account token {} prints the token",
                     shown(&file.path),
-                    email.trim()
+                    file.email
                 )
             })
     }

@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::say;
-use super::settings::{CopyFlags, StoreFlags};
+use super::settings::CopyFlags;
 use super::shared::{count, must_exist, postgres};
 use crate::store::{self, Copied, CopyStep};
 use clap::{Args, Subcommand, ValueHint};
@@ -20,7 +20,6 @@ pub(super) struct StoreCommand {
 #[derive(Subcommand)]
 enum Action {
     Copy(Copy),
-    Migrate(Migrate),
 }
 
 /// Copy all that is stored, but sessions, from a data folder to an empty PostgreSQL, or back to a
@@ -41,37 +40,12 @@ struct Copy {
     settings: CopyFlags,
 }
 
-/// Bring the tables of a PostgreSQL to what this towebp knows.
-///
-/// Servers go on working meanwhile.
-#[derive(Args)]
-struct Migrate {
-    #[command(flatten)]
-    settings: StoreFlags,
-}
-
 /// Carries out the command.
 ///
 /// # Errors
 /// A sentence for standard error.
 pub(super) fn run(command: &StoreCommand) -> Result<(), Failure> {
-    match &command.action {
-        Action::Copy(copy) => run_copy(copy),
-        Action::Migrate(migrate) => {
-            let given = &migrate.settings.0;
-            let settings = postgres(given, given.store.url.as_deref())?;
-            let (before, now) = store::migrate_postgres(&settings)?;
-            say::print(&if before == now {
-                format!("the tables have schema {now}, which is what this towebp knows")
-            } else {
-                format!("the tables have schema {now} now; they had {before}")
-            })?;
-            Ok(())
-        }
-    }
-}
-
-fn run_copy(copy: &Copy) -> Result<(), Failure> {
+    let Action::Copy(copy) = &command.action;
     let is_url = |text: &str| text.contains("://");
     match (is_url(&copy.from), is_url(&copy.to)) {
         (false, true) => to_postgres(copy),

@@ -189,8 +189,6 @@ pub enum Has {
     Accounts,
     /// Those that say where the accounts are, for commands that need no secret.
     Data,
-    /// Those that say where one PostgreSQL is.
-    Store,
     /// Those that say how a PostgreSQL is reached, and with which secret.
     Copy,
     /// Those that say where a server is.
@@ -206,7 +204,6 @@ impl Has {
             Has::All => true,
             Has::Accounts => row.heading == DATA || row.heading == DATABASE,
             Has::Data => row.name == "data" || row.heading == DATABASE,
-            Has::Store => row.heading == DATABASE,
             Has::Copy => {
                 row.name == "secret-file" || (row.heading == DATABASE && row.name != "store")
             }

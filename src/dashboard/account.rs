@@ -232,7 +232,7 @@ fn rejected(
     error: OwnerError,
 ) -> Result<Outcome, StoreError> {
     let (reason, status) = match error {
-        OwnerError::SignedOut => return Ok(signed_out(paths::ACCOUNT)),
+        OwnerError::SignedOut | OwnerError::NoAccount => return Ok(signed_out(paths::ACCOUNT)),
         OwnerError::Wrong => (
             "The present password is wrong.".to_owned(),
             PageStatus::Invalid,

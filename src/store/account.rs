@@ -2,10 +2,12 @@
 
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
+
 use crate::auth::AccountId;
 
 /// An account.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Account {
     /// The number that identifies it for good.
     pub id: AccountId,
@@ -15,13 +17,4 @@ pub struct Account {
     pub created: SystemTime,
     /// Whether the account can sign in to the dashboard.
     pub has_password: bool,
-}
-
-/// An account together with what does not leave the store.
-#[derive(Clone)]
-pub struct AccountRecord {
-    /// The account.
-    pub account: Account,
-    /// The password's PHC string, if the account has a password.
-    pub password_hash: Option<String>,
 }

@@ -5,7 +5,6 @@
 //! the recording of conversions is each engine's own, since PostgreSQL does it for many of them by
 //! one statement.
 
-use super::account::AccountRecord;
 use super::clock;
 use super::engine::{Command, OldRows, Outcome, TokenChange};
 use super::failure::Failure;
@@ -20,7 +19,7 @@ use crate::auth::{AccountId, CodeHash, Email};
 
 /// The rows of a transaction. If a method fails, nothing of the transaction takes effect.
 pub trait Transaction {
-    /// Why a row cannot be read or written.
+    /// The error of a row that cannot be read or written.
     type Error;
 
     /// The account with this number.
@@ -32,8 +31,7 @@ pub trait Transaction {
     /// Writes an account, whose e-mail address no other one has.
     async fn put_account(&mut self, account: &AccountRow) -> Result<(), Self::Error>;
 
-    /// Removes an account with all rows that belong to it. A long history may go later, step by
-    /// step.
+    /// Removes an account with all its rows. A long history may be removed later, step by step.
     async fn remove_account(&mut self, account: &AccountRow) -> Result<(), Self::Error>;
 
     /// The last account number given; 0 before the first.
@@ -75,10 +73,10 @@ pub trait Transaction {
         token: TokenNumber,
     ) -> Result<(), Self::Error>;
 
-    /// What the operator has set for an account.
+    /// The limits that the operator has set for an account.
     async fn restrictions(&mut self, account: AccountId) -> Result<Restrictions, Self::Error>;
 
-    /// Writes what the operator has set for an account.
+    /// Writes the limits that the operator has set for an account.
     async fn put_restrictions(
         &mut self,
         account: AccountId,
@@ -108,7 +106,7 @@ pub trait Transaction {
         session: &StoredSession,
     ) -> Result<(), Self::Error>;
 
-    /// Removes those of these sessions that exist, and returns their number.
+    /// Removes these sessions, and returns how many of them existed.
     async fn remove_sessions(&mut self, cookies: &[CodeHash]) -> Result<u64, Self::Error>;
 
     /// Adds failed conversions, and removes the oldest of too many.
@@ -122,14 +120,13 @@ pub trait Transaction {
     /// too old any more.
     async fn remove_old(&mut self, old: OldRows) -> Result<Option<AccountId>, Self::Error>;
 
-    /// What decides about the requests of an account.
+    /// The tokens and limits of an account.
     async fn access(&mut self, account: AccountId) -> Result<AccountAccess, Self::Error> {
-        let tokens = self.tokens(account).await?.into_iter();
-        let living = tokens.filter(|(_, deleted)| deleted.is_none());
-        Ok(AccountAccess {
-            tokens: living.map(|(token, _)| token).collect(),
-            restrictions: self.restrictions(account).await?,
-        })
+        let tokens = self.tokens(account).await?;
+        Ok(AccountAccess::new(
+            tokens,
+            self.restrictions(account).await?,
+        ))
     }
 }
 
@@ -171,7 +168,7 @@ pub async fn apply<T: Transaction>(rows: &mut T, command: &Command) -> Result<Ou
             rows.put_account(&row).await?;
             let kept = kept_session.as_ref();
             end_sessions(rows, *account, |cookie| Some(cookie) != kept).await?;
-            Ok(Outcome::Account(AccountRecord::from(row).account))
+            Ok(Outcome::Account(row.into()))
         }
         Command::SetEmail {
             account,
@@ -263,7 +260,7 @@ async fn create_account<T: Transaction>(
     if let Some(code) = invite {
         rows.remove_invite(code).await?;
     }
-    Ok(Outcome::Account(AccountRecord::from(row).account))
+    Ok(Outcome::Account(row.into()))
 }
 
 async fn set_email<T: Transaction>(
@@ -281,10 +278,10 @@ async fn set_email<T: Transaction>(
     }
     email.as_str().clone_into(&mut row.email);
     rows.put_account(&row).await?;
-    Ok(Outcome::Account(AccountRecord::from(row).account))
+    Ok(Outcome::Account(row.into()))
 }
 
-/// The account, if there is one, and if its password is the one that was verified.
+/// The account, if it exists and its password is still the verified one.
 async fn verified_account<T: Transaction>(
     rows: &mut T,
     id: AccountId,
@@ -370,7 +367,7 @@ async fn take_serial<T: Transaction>(
     Ok(account.last_serial)
 }
 
-/// Marks a token as deleted, and forgets the oldest deleted ones beyond their number.
+/// Marks a token as deleted, and removes the oldest of more than [`MAX_DELETED_TOKENS`].
 async fn delete_token<T: Transaction>(
     rows: &mut T,
     account: AccountId,
@@ -391,8 +388,7 @@ async fn delete_token<T: Transaction>(
     Ok(())
 }
 
-/// Ends those sessions of an account that were not used for the longest time, so that it can have
-/// one more.
+/// Ends the least recently used sessions of an account, so that it can have one more.
 async fn make_room<T: Transaction>(
     rows: &mut T,
     account: AccountId,
@@ -409,7 +405,7 @@ async fn make_room<T: Transaction>(
     rows.remove_sessions(&ended).await.map(drop)
 }
 
-/// Ends the sessions of an account whose cookies have such hashes, and returns their number.
+/// Ends the sessions of an account for whose cookie's hash `ends` is true. Returns their number.
 async fn end_sessions<T: Transaction>(
     rows: &mut T,
     account: AccountId,

@@ -144,15 +144,6 @@ pub fn copy_to_folder(
     Ok(Copied { rows: copied, file })
 }
 
-/// Brings the tables of a database to what this program knows. Returns the numbers of the schema
-/// before and now.
-///
-/// # Errors
-/// A sentence.
-pub fn migrate_postgres(settings: &PostgresSettings) -> Result<(i64, i64), String> {
-    postgres::migrate(settings).map_err(sentence)
-}
-
 /// Calls `each` with all rows, and adds them up.
 fn read(
     snapshot: &dyn Snapshot,

@@ -1,9 +1,9 @@
-//! What a storage engine must do.
+//! The interface of a storage engine.
 //!
 //! [`super::Store`] is the facade that the rest of the program uses. It holds one engine, and adds
-//! all that does not depend on how rows are kept: tokens, passwords, lifetimes, the grouping of
-//! writes ([`super::writer`]), and in memory what the event loop reads ([`super::known`]). There
-//! are two engines: `redb/` keeps everything in one file of the data folder, and `postgres/` in a
+//! all that does not depend on how rows are stored: tokens, passwords, lifetimes, the grouping of
+//! writes ([`super::writer`]), and the cache that the event loop reads ([`super::known`]). There
+//! are two engines: `redb/` stores everything in one file of the data folder, and `postgres/` in a
 //! database that several servers share. Tests run redb in memory.
 //!
 //! # Guarantees
@@ -13,18 +13,17 @@
 //!   back.
 //! - **Reads.** A query sees one committed state, which includes every [`Engine::apply`] that
 //!   returned before the query began. Two queries may see different states.
-//! - **Durability.** What [`Engine::apply`] has done when it returns survives the end of the
-//!   process and of the machine.
-//! - **Order.** Commands take effect in the order in which they are given, each on what the earlier
-//!   ones left. Only one thread calls [`Engine::apply`].
-//! - **Atomicity.** A command takes effect as a whole or not at all, with all rows that it
-//!   concerns.
+//! - **Durability.** When [`Engine::apply`] returns, its changes survive the end of the process and
+//!   of the machine.
+//! - **Order.** Commands take effect in the order in which they are given, each on the state that
+//!   the earlier ones left. Only one thread calls [`Engine::apply`].
+//! - **Atomicity.** A command takes effect as a whole or not at all.
 //! - **Errors.** If [`Engine::apply`] fails, none of the outcomes is known: each command may have
 //!   taken effect or not. A query that fails has changed nothing. [`StoreError::Unavailable`] means
 //!   that the storage cannot be written at present, for instance because the disk is full, and that
-//!   the engine will work again once the cause is gone, without being opened anew: the writer then
-//!   calls [`Engine::probe`] every second. [`StoreError::Failed`] is everything else, such as
-//!   damaged rows.
+//!   the engine will work again by itself once the cause is gone: the writer then calls
+//!   [`Engine::probe`] every second. [`StoreError::Failed`] is every other error, such as damaged
+//!   rows.
 //! - **Panics.** An engine that panics on damaged rows stays usable.
 //!
 //! [`StoreError::Failed`]: super::error::StoreError::Failed
@@ -34,11 +33,11 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::account::{Account, AccountRecord};
+use super::account::Account;
 use super::entry_id::EntryId;
 use super::error::Result;
 use super::failure::{Failure, FailureFilter, FailurePage};
-use super::rows::Row;
+use super::rows::{AccountRow, Row};
 use super::session::{Browser, SessionId, SessionTimes, StoredSession};
 use super::token::{AccountAccess, Restrictions, TokenSettings, TokenUsage};
 use super::token_number::TokenNumber;
@@ -50,19 +49,19 @@ use crate::auth::{AccountId, CodeHash, Email, Wait};
 /// A storage engine. See the module's guarantees, which hold for every method.
 pub trait Engine: Send + Sync {
     /// The account with this number.
-    fn account(&self, id: AccountId) -> Result<Option<AccountRecord>>;
+    fn account(&self, id: AccountId) -> Result<Option<AccountRow>>;
 
     /// The account with this e-mail address.
-    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>>;
+    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRow>>;
 
     /// All accounts, oldest first.
     fn accounts(&self) -> Result<Vec<Account>>;
 
-    /// What decides about the requests of this account; `None` if there is no such account.
+    /// The tokens and limits of this account; `None` if there is no such account.
     fn access(&self, id: AccountId) -> Result<Option<AccountAccess>>;
 
-    /// Calls `each` with what [`Engine::access`] gives of the youngest accounts, at most `limit` of
-    /// them, youngest first.
+    /// Calls `each` with the tokens and limits of the youngest accounts, at most `limit` of them,
+    /// youngest first.
     fn each_access(
         &self,
         limit: usize,
@@ -84,9 +83,9 @@ pub trait Engine: Send + Sync {
     /// When the invitation with this hash ends; `None` if it is used or unknown.
     fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>>;
 
-    /// At most `limit` entries of an account's history that pass the filter, newest first, of those
-    /// whose ids are below `before`. The memory that this takes depends on `limit` only,
-    /// however long the history is. So does the time: a page may have fewer entries than there are.
+    /// At most `limit` entries of an account's history that pass the filter and have ids below
+    /// `before`, newest first. Memory and time do not depend on the length of the history: a page
+    /// may have fewer entries than there are.
     fn usage_page(
         &self,
         account: AccountId,
@@ -104,8 +103,8 @@ pub trait Engine: Send + Sync {
         each: &mut dyn FnMut(UsageDay),
     ) -> Result<()>;
 
-    /// At most `limit` failed conversions of an account that pass the filter, newest first, of
-    /// those whose ids are below `before`.
+    /// At most `limit` failed conversions of an account that pass the filter and have ids below
+    /// `before`, newest first.
     fn failures(
         &self,
         account: AccountId,
@@ -127,27 +126,26 @@ pub trait Engine: Send + Sync {
         month: u64,
     ) -> Result<u64>;
 
-    /// Stores the mark of the secret in use, and returns the one that was stored before. An engine
-    /// that is shared stores the first one only.
+    /// Stores the mark of the secret in use, and returns the former one. A shared engine stores only
+    /// the first one.
     fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>>;
 
     /// Carries out the commands, and returns their outcomes in the same order once they are
-    /// durable. `since` is when the first of them was given: an engine that waits for its storage
-    /// to come back gives up when that is too long ago.
+    /// durable. `since` is the time at which the first of them was queued: an engine that waits for
+    /// its storage gives up if that was too long ago.
     fn apply(&self, commands: &[Command], since: Instant) -> Result<Vec<Outcome>>;
 
-    /// Finds out whether the storage can be written: more than by one small command, which may
-    /// still find space on a disk that is full. It changes nothing that is stored.
+    /// Checks whether the storage can be written, without changing data. It writes more than a small
+    /// command does, which may still find space on a full disk.
     fn probe(&self) -> Result<()>;
 
-    /// All that is stored, at one moment; `None` if the engine is backed up and checked by tools of
-    /// its own.
+    /// All rows at one moment; `None` if the engine is backed up and checked by its own tools.
     fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>>;
 
     /// Begins an attempt to sign in at the time `now`, which counts as failed until
-    /// [`Engine::forget_attempts`], by the rule of [`crate::auth::FailedAttempts`]. `key` stands
-    /// for an address and an origin. `None`, the default, if the engine keeps no counts: the
-    /// process keeps them then.
+    /// [`Engine::forget_attempts`], by the rule of [`crate::auth::FailedAttempts`]. `key` identifies
+    /// an address and an origin. `None`, the default, if the engine does not count attempts, so that
+    /// the process does.
     fn begin_attempt(&self, _key: &[u8; 32], _now: u64) -> Result<Option<Result<(), Wait>>> {
         Ok(None)
     }
@@ -157,19 +155,18 @@ pub trait Engine: Send + Sync {
         Ok(())
     }
 
-    /// How many milliseconds must be added to the time of this machine's clock. All processes on
-    /// one engine get times that are close to each other by this.
+    /// The milliseconds to add to this machine's clock, so that the times of all processes on one
+    /// engine are close to each other.
     fn clock_offset(&self) -> i64 {
         0
     }
 
-    /// Whether other processes change what is stored, too, so that what memory knows of it is good
-    /// for a second only.
+    /// Whether other processes change the data too, so that cache entries expire after a second.
     fn is_shared(&self) -> bool {
         false
     }
 
-    /// What the engine counts for metrics.
+    /// Metrics of the engine.
     fn metrics(&self) -> EngineMetrics {
         EngineMetrics::default()
     }
@@ -180,14 +177,14 @@ pub trait Engine: Send + Sync {
     }
 }
 
-/// What an engine counts since it was opened.
+/// Counters of an engine since it was opened.
 #[derive(Clone, Debug, Default)]
 pub struct EngineMetrics {
     /// The faults that it has met, by class.
     pub faults: Vec<(&'static str, u64)>,
 }
 
-/// All that is stored, at one moment. While it lives, the engine may keep what is deleted.
+/// All rows at one moment. While it lives, the engine may keep deleted data.
 pub trait Snapshot: Send {
     /// Reads all rows and compares them with each other. The memory that this takes does not grow
     /// with the history.
@@ -196,8 +193,8 @@ pub trait Snapshot: Send {
     /// The storage failed meanwhile. Damaged rows are no error but a finding.
     fn check(&self) -> Result<Findings>;
 
-    /// Calls `each` with all that is stored but sessions, in the order that [`super::rows`] says.
-    /// The memory that this takes does not grow with the history.
+    /// Calls `each` with all rows but sessions, in the order of [`super::rows`]. The memory that
+    /// this takes does not grow with the history.
     ///
     /// # Errors
     /// The first error of `each`; or the rows cannot be read, or are damaged.
@@ -208,10 +205,10 @@ pub trait Snapshot: Send {
     fn entries(&self) -> Result<u64>;
 }
 
-/// What is done with each row of a snapshot.
+/// The function that takes each row of a snapshot.
 pub type EachRow<'a> = dyn FnMut(Row) -> Result<()> + 'a;
 
-/// What a check has found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Findings {
     /// The number of accounts.
@@ -227,7 +224,7 @@ pub struct Findings {
 /// A stored session and the account that is signed in by it.
 pub struct SessionRecord {
     /// The account.
-    pub record: AccountRecord,
+    pub account: AccountRow,
     /// When the session was used and ends.
     pub times: SessionTimes,
 }
@@ -262,7 +259,7 @@ pub enum Command {
     ///
     /// Outcome: [`Outcome::Unchanged`] if there is no such account.
     DeleteAccount(AccountId),
-    /// Changes the tokens of an account, or what the operator has set for it.
+    /// Changes the tokens of an account, or the limits that the operator has set for it.
     ///
     /// Outcome: [`Outcome::Token`], [`Outcome::Unchanged`] if there is no such account or no such
     /// token, or [`Outcome::NameTaken`] or [`Outcome::TooManyTokens`].
@@ -299,8 +296,7 @@ pub enum Command {
         verified: Option<String>,
     },
     /// Starts a session, and removes some of those that have ended. If the account has
-    /// [`super::session::MAX_SESSIONS`] already, the one ends that was not used for the longest
-    /// time.
+    /// [`super::session::MAX_SESSIONS`] already, the least recently used one ends.
     ///
     /// Outcome: [`Outcome::Unchanged`] if there is no such account.
     StartSession {
@@ -393,16 +389,16 @@ pub enum TokenChange {
     /// Makes a token, whose number and serial number are the next serial number
     /// ([`super::token::next_serial`]).
     Create {
-        /// What its owner sets.
+        /// Its settings.
         settings: TokenSettings,
         /// The present time.
         now: u64,
     },
-    /// Replaces what the owner has set for a token.
+    /// Replaces the settings of a token.
     Set {
         /// The token.
         token: TokenNumber,
-        /// What is set from now on.
+        /// Its new settings.
         settings: TokenSettings,
     },
     /// Gives a token the next serial number.
@@ -422,12 +418,12 @@ pub enum TokenChange {
         /// The present time.
         now: u64,
     },
-    /// Replaces what the operator has set for the account. The outcome is that of `default`.
+    /// Replaces the limits that the operator has set. The outcome has the token `default`.
     Restrict(Restrictions),
 }
 
 impl TokenChange {
-    /// The token that it is about; `None` if it makes one.
+    /// The token to change; `None` for a new one.
     pub fn token(&self) -> Option<TokenNumber> {
         match self {
             TokenChange::Create { .. } => None,
@@ -439,7 +435,7 @@ impl TokenChange {
     }
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The account that was made or changed.
@@ -448,7 +444,7 @@ pub enum Outcome {
     Token {
         /// The token.
         token: TokenNumber,
-        /// What decides about the requests of its account from now on.
+        /// The tokens and limits of its account from now on.
         access: AccountAccess,
     },
     /// Nothing was changed: another account has the e-mail address.
@@ -465,7 +461,7 @@ pub enum Outcome {
         month: u64,
         /// The account's conversions in that month, this one included.
         conversions: u64,
-        /// Those of them by the same token.
+        /// The conversions by the same token among them.
         by_token: u64,
     },
     /// Nothing was recorded: the month of the entry is full. If both quotas are used up, it is the

@@ -32,13 +32,13 @@ pub enum StoreError {
     Failed(String),
 }
 
-/// What calls of the store return that fail only if the store does.
+/// The result of a call that fails only if the store does.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// An account was not made.
 #[derive(Debug, Error)]
 pub enum CreateAccountError {
-    /// The text is not an e-mail address: a sentence that says why.
+    /// The text is not an e-mail address: a sentence with the reason.
     #[error("{0}")]
     Email(String),
     /// The password is too short (under 8 characters) or too long (over 1024 bytes): a sentence.
@@ -50,37 +50,6 @@ pub enum CreateAccountError {
     /// The invitation is unknown, used or expired.
     #[error("the invitation is mistyped, used or expired")]
     Invite,
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-/// A password was not set.
-#[derive(Debug, Error)]
-pub enum SetPasswordError {
-    /// The password is too short (under 8 characters) or too long (over 1024 bytes): a sentence.
-    #[error("{0}")]
-    Password(String),
-    /// There is no such account.
-    #[error("there is no such account")]
-    NoAccount,
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-/// An e-mail address was not set.
-#[derive(Debug, Error)]
-pub enum SetEmailError {
-    /// The text is not an e-mail address: a sentence that says why.
-    #[error("{0}")]
-    Email(String),
-    /// Another account has the address.
-    #[error("there is an account with this e-mail address already")]
-    Taken,
-    /// There is no such account.
-    #[error("there is no such account")]
-    NoAccount,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -104,10 +73,13 @@ pub enum SignInError {
     Store(#[from] StoreError),
 }
 
-/// An account's owner, who is signed in, asked for a change that needs the present password, and it
-/// was not made.
+/// A change of an account failed: by its owner, who is signed in and gives the present password, or
+/// by the operator.
 #[derive(Debug, Error)]
 pub enum OwnerError {
+    /// There is no such account. The owner gets [`OwnerError::SignedOut`] instead.
+    #[error("there is no such account")]
+    NoAccount,
     /// The session is unknown or has ended.
     #[error("the session has ended")]
     SignedOut,
@@ -124,7 +96,7 @@ pub enum OwnerError {
     /// sentence.
     #[error("{0}")]
     NewPassword(String),
-    /// The new e-mail address is none: a sentence that says why.
+    /// The new e-mail address is invalid: a sentence with the reason.
     #[error("{0}")]
     NewEmail(String),
     /// Another account has the new e-mail address.
@@ -205,7 +177,7 @@ impl From<StoreError> for OpenError {
     }
 }
 
-/// Lets `?` turn what fails below a call into the case `Store` of the call's own error.
+/// Lets `?` turn an [`AuthError`] into the case `Store` of the caller's error.
 macro_rules! wrap_auth_errors {
     ($($error:ident)*) => {
         $(
@@ -218,4 +190,4 @@ macro_rules! wrap_auth_errors {
     };
 }
 
-wrap_auth_errors! { CreateAccountError SetPasswordError SignInError OwnerError }
+wrap_auth_errors! { CreateAccountError SignInError OwnerError }

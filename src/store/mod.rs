@@ -1,19 +1,19 @@
 //! Accounts, sessions and usage.
 //!
-//! [`Store`] is the one facade. Below it, an engine keeps the rows ([`engine`] says what it must
-//! do): `redb/` in one file, `postgres/` in a database that several machines share. Reads go
-//! straight to the engine. All writes go through one thread, which has the engine commit what has
-//! queued up together ([`writer`]). What the event loop asks, which must not wait for a disk, is
-//! kept in memory ([`known`], [`availability`]).
+//! [`Store`] is the facade. Below it, an engine stores the rows: `redb/` in one file, `postgres/` in
+//! a database that several machines share ([`engine`] defines their interface). Reads go straight to
+//! the engine. All writes go through one thread, which commits queued commands together
+//! ([`writer`]). The event loop must not wait for a disk, so its data is in memory ([`known`],
+//! [`availability`]).
 //!
-//! A token is never stored: it is computed from the server's secret ([`crate::auth`],
-//! [`secret_file`]).
+//! Tokens are not stored, but computed from the server's secret ([`crate::auth`], [`secret_file`]).
 
 mod account;
 mod apply;
 mod availability;
 mod check;
 mod clock;
+mod columns;
 #[cfg(feature = "postgres")]
 mod copy;
 mod engine;
@@ -52,18 +52,18 @@ use std::time::{Duration, Instant, SystemTime};
 #[cfg(not(feature = "postgres"))]
 pub use self::no_postgres::{PostgresSettings, open_postgres_snapshot};
 #[cfg(feature = "postgres")]
-pub use self::postgres::{Migrate, PostgresEngine, PostgresSettings};
+pub use self::postgres::{PostgresEngine, PostgresSettings};
 pub use self::redb::{Backup, check_file, database_path};
 pub use crate::auth::AccountId;
 pub use account::Account;
 pub use clock::{from_milliseconds, to_milliseconds};
 #[cfg(feature = "postgres")]
-pub use copy::{Copied, CopyStep, copy_to_folder, copy_to_postgres, migrate_postgres};
+pub use copy::{Copied, CopyStep, copy_to_folder, copy_to_postgres};
 pub use engine::{Findings, Snapshot};
 pub use entry_id::EntryId;
 pub use error::{
-    ChangeTokenError, CreateAccountError, OpenError, OwnerError, RecordError, SetEmailError,
-    SetPasswordError, SignInError, StoreError, TokenError,
+    ChangeTokenError, CreateAccountError, OpenError, OwnerError, RecordError, SignInError,
+    StoreError, TokenError,
 };
 pub use failure::{Failure, FailureFilter, FailurePage, StatusFilter};
 pub use filter::{FilterError, FilterTexts, USAGE_FORMATS, day_text, period_text};
@@ -82,9 +82,7 @@ pub use usage::{
 };
 
 use self::redb::{FileSnapshot, RedbEngine};
-use crate::auth::{
-    self, Code, CodeHash, Email, Origin, Password, Passwords, Secret, SignInThrottle,
-};
+use crate::auth::{self, Code, CodeHash, Email, Password, Passwords, Secret, SignInThrottle};
 use availability::Availability;
 use clock::Clock;
 use engine::{Command, Engine, Outcome};
@@ -93,31 +91,31 @@ use janitor::Janitor;
 use known::KnownAccounts;
 use writer::{Shared, Writer};
 
-/// The most bytes that an open store takes: the engine's, what is known about accounts, and
-/// passwords that are being hashed.
+/// The most bytes that an open store takes: for the engine, the cache of accounts, and passwords
+/// that are being hashed.
 pub const MEMORY: u64 = (self::redb::MEMORY + known::MEMORY + auth::MEMORY) as u64;
 
-/// How long an invitation is good, in milliseconds: 14 days, so that one that is forgotten in a
-/// mailbox does not open an account forever.
+/// How long an invitation is valid, in milliseconds: 14 days, since it may lie forgotten in a
+/// mailbox.
 const INVITE_LIFETIME: u64 = 14 * 24 * 60 * 60 * 1000;
 
-/// How long after a change of tokens it is in force, with an engine that is shared: then no other
-/// process takes for known what it read before. The margin is for clocks that do not run
-/// alike: two machines whose clocks are being set differ by a thousandth, and timers of virtual
-/// machines may be late by some milliseconds.
+/// With a shared engine, a change of tokens is in force after this time: then the cache entries of
+/// all other processes have expired. The margin is for clocks: while they are being adjusted, those
+/// of two machines differ by a thousandth, and timers of virtual machines may be late by some
+/// milliseconds.
 const IN_FORCE_AFTER: Duration = known::VALIDITY.saturating_add(Duration::from_millis(50));
 
-/// Where the data is.
+/// Where the data is stored.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The data folder. It is made if it is missing, readable by its owner only. With `postgres`,
-    /// [`Store::open`] does not look at it.
+    /// The data folder. It is made if it is missing, readable by its owner only. [`Store::open`]
+    /// ignores it with `postgres`.
     pub data: PathBuf,
-    /// The file of the server's secret, if not `DIR/secret`. It is made if it is missing while
-    /// there are no accounts. With `postgres` it must be there: all servers have the same.
+    /// The file of the server's secret, if not `DIR/secret`. If it is missing, it is made while
+    /// there are no accounts. With `postgres` it must exist, since all servers have the same.
     pub secret_file: Option<PathBuf>,
-    /// Whether the folder and the database may be writable by others than their owner. If not, such
-    /// a folder is an error.
+    /// Whether the folder and the database may be writable by others than their owner. Otherwise
+    /// such a folder is an error.
     pub allow_shared_data: bool,
     /// For how many days entries of histories are kept; `None`, the default, for ever. Sums are
     /// kept for ever.
@@ -126,14 +124,14 @@ pub struct Settings {
     pub postgres: Option<PostgresSettings>,
 }
 
-/// What monitors want to know of a store.
+/// Metrics of a store.
 #[derive(Clone, Debug)]
 pub struct StoreMetrics {
     /// Whether the storage can be used, as far as memory knows.
     pub is_up: bool,
-    /// Groups of changes that were given to the engine since the start.
+    /// The number of groups of commands sent to the engine since the start.
     pub groups: u64,
-    /// The changes in them.
+    /// The number of commands in them.
     pub commands: u64,
     /// [`Store::replicas`]
     pub replicas: u32,
@@ -143,13 +141,13 @@ pub struct StoreMetrics {
     pub faults: Vec<(&'static str, u64)>,
 }
 
-/// The hold on a data folder in which there is no database file, which has a hold of its own.
+/// The lock of a data folder without a database file, which would have a lock of its own.
 pub struct FolderLock {
     _file: File,
 }
 
-/// Makes the data folder of a server whose store is elsewhere, and keeps other servers out of it
-/// until the result is dropped: the server's sockets are in it.
+/// Makes and locks the data folder of a server whose store is elsewhere, since the server's sockets
+/// are in the folder. Dropping the result unlocks it.
 ///
 /// # Errors
 /// [`OpenError::InUse`] if another server has it, or a sentence that names the folder.
@@ -220,7 +218,7 @@ impl Store {
         #[cfg(feature = "postgres")]
         if let Some(postgres) = &settings.postgres {
             let secret = shared_secret(settings)?;
-            let engine = PostgresEngine::open(postgres, Migrate::IfEmpty)?;
+            let engine = PostgresEngine::open(postgres)?;
             return Store::start_shared(Arc::new(engine), secret, clock, settings.history_keep);
         }
         folder::create_private(&settings.data).map_err(OpenError::Failed)?;
@@ -326,12 +324,12 @@ impl Store {
         self.make_account(email, password, None)
     }
 
-    /// Makes an account for somebody who was invited, and uses the invitation up. The invitation is
-    /// checked first, so nobody learns without one which accounts exist.
+    /// Makes an account by an invitation, which is used up. The invitation is checked first, so that
+    /// nobody without one learns which accounts exist.
     ///
     /// # Errors
-    /// As [`Store::create_account`], or the invitation is not good. After any other error the
-    /// invitation is still good.
+    /// As [`Store::create_account`], or the invitation is invalid. It stays valid after other
+    /// errors.
     pub fn create_invited_account(
         &self,
         email: &str,
@@ -342,7 +340,7 @@ impl Store {
         self.make_account(email, Some(password), Some(invite.hash()))
     }
 
-    /// Makes an invitation for one account, which is good for 14 days. Returns its code: 43 letters
+    /// Makes an invitation for one account, which is valid for 14 days. Returns its code: 43 letters
     /// and digits.
     pub fn invite(&self) -> Result<String> {
         let code = Code::random()?;
@@ -400,56 +398,13 @@ impl Store {
         let Ok(email) = Email::parse(email) else {
             return Ok(None);
         };
-        Ok(self
-            .read(|engine| engine.account_by_email(&email))?
-            .map(|record| record.account))
+        let account = self.read(|engine| engine.account_by_email(&email))?;
+        Ok(account.map(Account::from))
     }
 
     /// All accounts, oldest first.
     pub fn accounts(&self) -> Result<Vec<Account>> {
         self.read(|engine| engine.accounts())
-    }
-
-    /// Gives the account a password, whether it had one or not, and ends all its sessions. It is
-    /// meant for the operator, who has to know that the account's owner is the one who asks. The
-    /// wait after wrong passwords ends for unknown browsers.
-    ///
-    /// # Errors
-    /// The password is not acceptable, there is no such account, or the store failed.
-    pub fn set_password(&self, id: AccountId, password: &str) -> Result<Account, SetPasswordError> {
-        let password = Password::parse(password).map_err(SetPasswordError::Password)?;
-        let account = self
-            .writer
-            .write(Command::SetPassword {
-                account: id,
-                password_hash: self.passwords.hash(&password)?,
-                verified: None,
-                kept_session: None,
-            })?
-            .account()
-            .ok_or(SetPasswordError::NoAccount)?;
-        if let Ok(email) = Email::parse(&account.email) {
-            self.forget_attempts(&email, Origin::Unknown)?;
-        }
-        Ok(account)
-    }
-
-    /// Gives the account another e-mail address. It is meant for the operator; sessions and tokens
-    /// go on.
-    ///
-    /// # Errors
-    /// The address is not acceptable or taken, there is no such account, or the store failed.
-    pub fn set_email(&self, id: AccountId, email: &str) -> Result<Account, SetEmailError> {
-        let email = Email::parse(email).map_err(SetEmailError::Email)?;
-        let verified = None;
-        match self.writer.write(Command::SetEmail {
-            account: id,
-            email,
-            verified,
-        })? {
-            Outcome::EmailTaken => Err(SetEmailError::Taken),
-            outcome => outcome.account().ok_or(SetEmailError::NoAccount),
-        }
     }
 
     /// Deletes the account with its sessions and its history. Returns false if there is no such
@@ -481,14 +436,14 @@ impl Store {
         self.writer.write(Command::SweepSessions { now }).map(drop)
     }
 
-    /// All that is stored, at one moment.
+    /// All rows at one moment.
     pub fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
         let snapshot = self.engine.snapshot()?;
         let none = || StoreError::Failed("the storage engine has tools of its own for this".into());
         snapshot.ok_or_else(none)
     }
 
-    /// [`Store::record_usage_within`] any number of conversions.
+    /// [`Store::record_usage_within`] without quotas.
     ///
     /// # Errors
     /// There is no such account, or the store failed.
@@ -526,10 +481,9 @@ impl Store {
         }
     }
 
-    /// At most `limit` entries of the account's history that pass the filter, newest first, of
-    /// those whose ids are below `before`. However long the history is, this takes no
-    /// longer: a page may have fewer entries than there are, or none, and yet be followed by
-    /// another.
+    /// At most `limit` entries of the account's history that pass the filter and have ids below
+    /// `before`, newest first. The time does not depend on the length of the history: a page may
+    /// have fewer entries, or none, and yet be followed by another.
     pub fn usage(
         &self,
         id: AccountId,
@@ -585,8 +539,8 @@ impl Store {
         self.janitor.note(id, failure);
     }
 
-    /// At most `limit` failed conversions of the account that pass the filter, newest first, of
-    /// those whose ids are below `before`.
+    /// At most `limit` failed conversions of the account that pass the filter and have ids below
+    /// `before`, newest first.
     pub fn failures(
         &self,
         id: AccountId,
@@ -594,7 +548,7 @@ impl Store {
         before: Option<EntryId>,
         limit: usize,
     ) -> Result<FailurePage> {
-        // What cannot be written now is missing; the rest can be read all the same.
+        // Failures that cannot be written now are missing from the result.
         let _ = self.janitor.write_failures_of(id);
         self.read(|engine| engine.failures(id, filter, before, limit))
     }
@@ -610,13 +564,13 @@ impl Store {
             return Ok(month);
         }
         let (start, end) = clock::month(clock::to_milliseconds(now));
-        let asked = Instant::now();
+        let queried = Instant::now();
         let conversions = self.read(|engine| engine.usage_in_month(id, token, start))?;
-        self.known.counted(id, token, start, conversions, asked);
+        self.known.counted(id, token, start, conversions, queried);
         Ok(Month::new(start, end, conversions))
     }
 
-    /// As [`Store::usage_in_month`], but `None` if memory does not know it. The event loop may call
+    /// As [`Store::usage_in_month`], but `None` if it is not in memory. The event loop may call
     /// this.
     pub fn known_usage_in_month(
         &self,
@@ -634,7 +588,7 @@ impl Store {
         self.read(|engine| engine.usage_totals(id))
     }
 
-    /// What monitors want to know.
+    /// The store's metrics.
     pub fn metrics(&self) -> StoreMetrics {
         let (groups, commands) = self.writer.counts();
         StoreMetrics {
@@ -659,10 +613,10 @@ impl Store {
     }
 
     /// When the last change of tokens, or removal of an account, is in force in all processes that
-    /// share the engine. Who made it is to learn of it no earlier. `None` if there was none, or
-    /// nobody shares the engine.
+    /// share the engine. Its caller is answered then. `None` if there was none, or if the engine is
+    /// not shared.
     pub fn in_force_at(&self) -> Option<Instant> {
-        // An instant is whole at all times, whoever panicked.
+        // An instant is valid even if a thread has panicked.
         *self
             .in_force_at
             .lock()
@@ -676,7 +630,7 @@ impl Store {
         }
     }
 
-    /// Has a command carried out that changes what other processes know of an account.
+    /// Writes a command that changes data in the caches of other processes.
     fn write_in_force(&self, command: Command) -> Result<Outcome> {
         let outcome = self.writer.write(command)?;
         if self.is_shared && outcome.changed() {
@@ -689,21 +643,21 @@ impl Store {
         Ok(outcome)
     }
 
-    /// Asks the engine.
+    /// Queries the engine.
     fn read<T>(&self, query: impl FnOnce(&dyn Engine) -> Result<T>) -> Result<T> {
         query(&*self.engine).map_err(|error| match (error, self.availability.check()) {
             (StoreError::Unavailable(cause), Ok(())) if self.is_shared => {
                 self.availability.failed(&cause);
                 StoreError::Unavailable(cause)
             }
-            // No write has failed yet, so nothing is in the log: the caller has to log this.
+            // No write has failed yet, so this is not in the log, and the caller has to log it.
             (StoreError::Unavailable(cause), Ok(())) => StoreError::Failed(cause),
             (error, _) => error,
         })
     }
 }
 
-/// The secret that all servers on a store have.
+/// The secret that all servers of a shared store have.
 #[cfg(feature = "postgres")]
 fn shared_secret(settings: &Settings) -> Result<Secret, OpenError> {
     let file = settings.secret_file.as_ref().ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! What stands in for `postgres` in a program that is built without it.
+//! The replacement for `postgres` in a program that is built without it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::engine::Snapshot;
 use super::error::OpenError;
 
-/// No value of it exists: [`PostgresSettings::parse`] says why.
+/// No value of this type exists, since [`PostgresSettings::parse`] always fails.
 #[derive(Clone, Debug)]
 pub struct PostgresSettings {
     /// The file of the password.
@@ -17,7 +17,7 @@ pub struct PostgresSettings {
     pub tls: bool,
     /// The most connections.
     pub connections: usize,
-    /// How long a question may take.
+    /// The timeout of a query.
     pub timeout: Duration,
 }
 
@@ -30,7 +30,7 @@ impl PostgresSettings {
         Err("this towebp is built without PostgreSQL (its feature is named postgres)".to_owned())
     }
 
-    /// Nothing is wrong with settings that do not exist.
+    /// Accepts all settings; there are none.
     ///
     /// # Errors
     /// None.

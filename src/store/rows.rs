@@ -1,26 +1,24 @@
-//! All that is stored, as rows that belong to no engine: what moves a store from one engine to
-//! another.
+//! All stored data as rows that are independent of the engine, for backups, copies and checks.
 //!
 //! A snapshot gives its rows in one order ([`super::engine::Snapshot::rows`]), in which they can be
 //! loaded in one pass with little memory:
 //!
 //! 1. [`Row::Store`];
 //! 2. the invitations;
-//! 3. each account by its number, and directly after it what is its: tokens by number,
-//!    restrictions, sums of removed entries, sums by day in order, the history with its oldest
-//!    entry first, and failed conversions, the oldest first.
+//! 3. each account by its number, and directly after it its rows: tokens by number, restrictions,
+//!    sums of removed entries, sums by day in order, the history with its oldest entry first, and
+//!    failed conversions, the oldest first.
 //!
 //! Sums by day are kept for ever, and sums over months, tokens and accounts follow from them.
-//! Neither these nor indexes are rows: a loader makes them anew. The numbers by
-//! which engines order histories are not in the rows either; the order is. Sessions are left out,
-//! as they are of backups: whoever puts one back after a theft does not want the thief's sessions
-//! back.
+//! Neither these nor indexes are rows: a loader makes them again. The keys by which engines order
+//! histories are not in the rows either. Sessions are left out: whoever restores a backup after a
+//! theft does not want the thief's sessions back.
 
 use std::hash::{DefaultHasher, Hash};
 
 use serde::{Deserialize, Serialize};
 
-use super::account::{Account, AccountRecord};
+use super::account::Account;
 use super::clock;
 use super::failure::Failure;
 use super::token::{ApiToken, Restrictions};
@@ -31,7 +29,7 @@ use crate::auth::{AccountId, CodeHash};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Row {
-    /// What is stored once.
+    /// Values of the whole store.
     Store {
         /// The last account number given; 0 before the first.
         last_account: u64,
@@ -54,7 +52,7 @@ pub enum Row {
         /// When it was deleted, in milliseconds since the epoch.
         deleted: Option<u64>,
     },
-    /// What the operator has set for the account.
+    /// The limits that the operator has set for the account.
     Restrictions(Restrictions),
     /// The sums over the entries that were removed from the history, if there are any.
     Removed(UsageTotals),
@@ -86,16 +84,13 @@ pub struct AccountRow {
     pub password: Option<String>,
 }
 
-impl From<AccountRow> for AccountRecord {
-    fn from(row: AccountRow) -> AccountRecord {
-        AccountRecord {
-            account: Account {
-                id: row.id,
-                email: row.email,
-                created: clock::from_milliseconds(row.created),
-                has_password: row.password.is_some(),
-            },
-            password_hash: row.password,
+impl From<AccountRow> for Account {
+    fn from(row: AccountRow) -> Account {
+        Account {
+            id: row.id,
+            email: row.email,
+            created: clock::from_milliseconds(row.created),
+            has_password: row.password.is_some(),
         }
     }
 }
@@ -156,7 +151,7 @@ impl Default for Tally {
             conversions: 0,
             failures: 0,
             secret_mark: None,
-            // Its keys are the same each time.
+            // Its keys are constant, so that digests can be compared.
             digest: DefaultHasher::new(),
         }
     }

@@ -1,4 +1,4 @@
-//! What the store does with sessions: it starts them, notes their use, lists and ends them.
+//! Sessions: the store starts, renews, lists and ends them.
 
 use std::cmp::Reverse;
 
@@ -11,8 +11,8 @@ use crate::auth::{AccountId, Code, CodeHash};
 
 impl Store {
     /// Starts a session and returns the cookie's value: 43 letters and digits. The session ends
-    /// after 7 days without use, and after 30 days at the latest. Of more than
-    /// [`super::MAX_SESSIONS`] of the account, the one ends that was not used for the longest time.
+    /// after 7 days without use, and after 30 days at the latest. If the account has more than
+    /// [`super::MAX_SESSIONS`], the least recently used one ends.
     ///
     /// # Errors
     /// There is no such account, or the store failed.
@@ -36,7 +36,7 @@ impl Store {
         Ok(cookie.as_str().to_owned())
     }
 
-    /// [`Store::session_of`] without the browser that asks.
+    /// [`Store::session_of`] without a browser to write.
     pub fn session(&self, cookie: &str) -> Result<Option<Session>> {
         self.session_of(cookie, None)
     }
@@ -67,13 +67,13 @@ impl Store {
             }
         }
         Ok(Some(Session {
-            account: found.record.account,
+            account: found.account.into(),
             csrf: cookie.csrf(&self.secret),
         }))
     }
 
-    /// The open sessions of the account: first that of `cookie`, which is the one of the browser
-    /// that asks, then the others, the one used last first.
+    /// The open sessions of the account: first the one of `cookie`, which is the caller's, then the
+    /// others, the most recently used one first.
     pub fn sessions(&self, id: AccountId, cookie: &str) -> Result<Vec<ListedSession>> {
         let own = Code::parse(cookie).map(|cookie| cookie.hash());
         let now = self.clock.now();

@@ -1,11 +1,12 @@
-//! What the store does with passwords: it signs in, and changes what asks for the present password.
+//! Signing in, and changes of an account: by its owner with the present password, or by the operator.
 
 use std::time::Instant;
 
 use super::Store;
-use super::account::{Account, AccountRecord};
+use super::account::Account;
 use super::engine::{Command, Outcome};
 use super::error::{OwnerError, Result, SignInError, StoreError};
+use super::rows::AccountRow;
 use crate::auth::{self, AccountId, Code, CodeHash, Email, Origin, Password, Wait};
 
 impl Store {
@@ -35,36 +36,32 @@ impl Store {
     ) -> Result<Account, SignInError> {
         // No account can have such an address, so a quick answer reveals nothing.
         let email = Email::parse(email).map_err(|_| SignInError::Wrong)?;
-        let record = self.read(|engine| engine.account_by_email(&email))?;
+        let account = self.read(|engine| engine.account_by_email(&email))?;
         let device = device_cookie
-            .zip(record.as_ref())
-            .and_then(|(cookie, record)| {
-                let hash = record.password_hash.as_deref()?;
-                auth::verify_device_cookie(cookie, &self.secret, record.account.id, hash)
+            .zip(account.as_ref())
+            .and_then(|(cookie, account)| {
+                let hash = account.password.as_deref()?;
+                auth::verify_device_cookie(cookie, &self.secret, account.id, hash)
             });
         let origin = device.map_or(Origin::Unknown, Origin::Device);
         self.begin_attempt(&email, origin)?
             .map_err(|wait| SignInError::TooMany {
                 retry_after: wait.seconds,
             })?;
-        let hash = record
-            .as_ref()
-            .and_then(|record| record.password_hash.as_deref());
+        let hash = account.as_ref().and_then(|it| it.password.as_deref());
         if !self.passwords.verify(password, hash)? {
             return Err(SignInError::Wrong);
         }
         self.forget_attempts(&email, origin)?;
-        record
-            .map(|record| record.account)
-            .ok_or(SignInError::Wrong)
+        account.map(Account::from).ok_or(SignInError::Wrong)
     }
 
     /// The value of a device cookie for a browser that has just signed in to the account: 43
     /// letters and digits, valid until the password changes. `None` if there is no such account, or
     /// if it has no password.
     pub fn device_cookie(&self, id: AccountId) -> Result<Option<String>> {
-        let record = self.read(|engine| engine.account(id))?;
-        let hash = record.and_then(|record| record.password_hash);
+        let account = self.read(|engine| engine.account(id))?;
+        let hash = account.and_then(|account| account.password);
         let cookie = hash.map(|hash| auth::issue_device_cookie(&self.secret, id, &hash));
         Ok(cookie.transpose()?)
     }
@@ -82,23 +79,48 @@ impl Store {
         new: &str,
     ) -> Result<Account, OwnerError> {
         let new = Password::parse(new).map_err(OwnerError::NewPassword)?;
-        let (record, session) = self.verify_owner(cookie, present)?;
-        self.writer
-            .write(Command::SetPassword {
-                account: record.account.id,
-                password_hash: self.passwords.hash(&new)?,
-                verified: record.password_hash,
-                kept_session: Some(session),
-            })?
-            .account()
+        let (account, session) = self.verify_owner(cookie, present)?;
+        self.write_password(account.id, &new, account.password, Some(session))?
             // Another browser has replaced the password meanwhile, which has ended this session.
             .ok_or(OwnerError::SignedOut)
     }
 
+    /// Gives the account a password, whether it had one or not, and ends all its sessions. It is
+    /// meant for the operator, who has to verify the owner's request by other means. The wait after
+    /// wrong passwords ends for unknown browsers.
+    ///
+    /// # Errors
+    /// [`OwnerError::NewPassword`], [`OwnerError::NoAccount`], or the store failed.
+    pub fn set_password(&self, id: AccountId, password: &str) -> Result<Account, OwnerError> {
+        let password = Password::parse(password).map_err(OwnerError::NewPassword)?;
+        let account = self.write_password(id, &password, None, None)?;
+        let account = account.ok_or(OwnerError::NoAccount)?;
+        if let Ok(email) = Email::parse(&account.email) {
+            self.forget_attempts(&email, Origin::Unknown)?;
+        }
+        Ok(account)
+    }
+
+    fn write_password(
+        &self,
+        account: AccountId,
+        password: &Password,
+        verified: Option<String>,
+        kept_session: Option<CodeHash>,
+    ) -> Result<Option<Account>> {
+        let written = self.writer.write(Command::SetPassword {
+            account,
+            password_hash: self.passwords.hash(password)?,
+            verified,
+            kept_session,
+        })?;
+        Ok(written.account())
+    }
+
     /// Replaces the e-mail address of the account that is signed in by this session cookie. The
-    /// password stays the same, and so all sessions, tokens and device cookies go on. Wrong
-    /// passwords are slowed down as in [`Store::change_password`]; whether the address is taken is
-    /// told only with the right one.
+    /// password stays the same, so all sessions, tokens and device cookies stay valid. Wrong
+    /// passwords are slowed down as in [`Store::change_password`]. Whether the address is taken is
+    /// reported only with the right password.
     ///
     /// # Errors
     /// See [`OwnerError`].
@@ -109,15 +131,37 @@ impl Store {
         new: &str,
     ) -> Result<Account, OwnerError> {
         let email = Email::parse(new).map_err(OwnerError::NewEmail)?;
-        let (record, _) = self.verify_owner(cookie, password)?;
+        let (account, _) = self.verify_owner(cookie, password)?;
+        self.write_email(account.id, email, account.password)?
+            // Another browser has replaced the password meanwhile, which has ended this session.
+            .ok_or(OwnerError::SignedOut)
+    }
+
+    /// Gives the account another e-mail address. It is meant for the operator. Sessions and tokens
+    /// stay valid.
+    ///
+    /// # Errors
+    /// [`OwnerError::NewEmail`], [`OwnerError::EmailTaken`], [`OwnerError::NoAccount`], or the store
+    /// failed.
+    pub fn set_email(&self, id: AccountId, email: &str) -> Result<Account, OwnerError> {
+        let email = Email::parse(email).map_err(OwnerError::NewEmail)?;
+        self.write_email(id, email, None)?
+            .ok_or(OwnerError::NoAccount)
+    }
+
+    fn write_email(
+        &self,
+        account: AccountId,
+        email: Email,
+        verified: Option<String>,
+    ) -> Result<Option<Account>, OwnerError> {
         match self.writer.write(Command::SetEmail {
-            account: record.account.id,
+            account,
             email,
-            verified: record.password_hash,
+            verified,
         })? {
             Outcome::EmailTaken => Err(OwnerError::EmailTaken),
-            // Another browser has replaced the password meanwhile, which has ended this session.
-            outcome => outcome.account().ok_or(OwnerError::SignedOut),
+            outcome => Ok(outcome.account()),
         }
     }
 
@@ -127,8 +171,8 @@ impl Store {
     /// # Errors
     /// See [`OwnerError`].
     pub fn delete_own_account(&self, cookie: &str, password: &str) -> Result<(), OwnerError> {
-        let (record, _) = self.verify_owner(cookie, password)?;
-        self.delete_account(record.account.id)?;
+        let (account, _) = self.verify_owner(cookie, password)?;
+        self.delete_account(account.id)?;
         Ok(())
     }
 
@@ -137,30 +181,28 @@ impl Store {
         &self,
         cookie: &str,
         password: &str,
-    ) -> Result<(AccountRecord, CodeHash), OwnerError> {
+    ) -> Result<(AccountRow, CodeHash), OwnerError> {
         let session = Code::parse(cookie).ok_or(OwnerError::SignedOut)?.hash();
         let now = self.clock.now();
-        let record = self
+        let account = self
             .read(|engine| engine.session(&session))?
             .filter(|found| !found.times.is_over(now))
             .ok_or(OwnerError::SignedOut)?
-            .record;
+            .account;
         // An address that is stored was parsed before, so this cannot fail unless the file is
         // damaged.
-        let email = Email::parse(&record.account.email).map_err(StoreError::Failed)?;
+        let email = Email::parse(&account.email).map_err(StoreError::Failed)?;
         let origin = Origin::Session(session);
         self.begin_attempt(&email, origin)?
             .map_err(|wait| OwnerError::TooMany {
                 retry_after: wait.seconds,
             })?;
-        if !self
-            .passwords
-            .verify(password, record.password_hash.as_deref())?
-        {
+        let hash = account.password.as_deref();
+        if !self.passwords.verify(password, hash)? {
             return Err(OwnerError::Wrong);
         }
         self.forget_attempts(&email, origin)?;
-        Ok((record, session))
+        Ok((account, session))
     }
 
     /// Begins an attempt with a password, which counts as failed until [`Store::forget_attempts`].

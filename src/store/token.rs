@@ -101,16 +101,16 @@ impl Restrictions {
     }
 }
 
-/// What decides about the requests of an account.
+/// The tokens and limits of an account, which decide about its requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountAccess {
     /// The tokens that are not deleted, `default` first.
     pub tokens: Vec<ApiToken>,
-    /// What the operator has set.
+    /// The limits that the operator has set.
     pub restrictions: Restrictions,
 }
 
-/// What an [`AccountAccess`] tells about a serial number.
+/// The result of looking up a serial number in an [`AccountAccess`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SerialCheck {
     /// It is one of this token, which is at this index.
@@ -122,6 +122,15 @@ pub enum SerialCheck {
 }
 
 impl AccountAccess {
+    /// The limits, and those of the tokens that are not deleted.
+    pub fn new(tokens: Vec<(ApiToken, Option<u64>)>, restrictions: Restrictions) -> AccountAccess {
+        let living = tokens.into_iter().filter(|(_, deleted)| deleted.is_none());
+        AccountAccess {
+            tokens: living.map(|(token, _)| token).collect(),
+            restrictions,
+        }
+    }
+
     /// That of an account that has just been made.
     pub fn of_new_account(created: u64) -> AccountAccess {
         AccountAccess {
@@ -240,7 +249,7 @@ pub fn next_serial(last: u32, now: u64) -> u32 {
 }
 
 /// A token with what was done by it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct TokenUsage {
     /// The token.
     pub token: ApiToken,

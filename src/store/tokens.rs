@@ -1,5 +1,4 @@
-//! What the store does with API tokens: it checks them, makes them, changes them, and tells what
-//! was done by them.
+//! API tokens: the store checks, makes, changes and lists them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -58,8 +57,7 @@ impl Store {
         self.write_token(id, change)
     }
 
-    /// Replaces what is set for a token. Requests that were admitted before go on by what was set
-    /// then.
+    /// Replaces the settings of a token. Requests that are admitted already keep the former ones.
     ///
     /// # Errors
     /// See [`ChangeTokenError`].
@@ -76,9 +74,8 @@ impl Store {
         self.write_token(id, change)
     }
 
-    /// Replaces the text of a token. The present one goes on working for `overlap`, at most 72
-    /// hours; without it, it is invalid at once. Of several replaced ones only the last works.
-    /// `None` if there is no such token.
+    /// Rotates a token: it gets a new text. The present text stays valid for `overlap`, at most 72
+    /// hours. Only the last of several rotated texts stays valid. `None` if there is no such token.
     pub fn rotate_token(
         &self,
         id: AccountId,
@@ -114,28 +111,29 @@ impl Store {
         }
     }
 
-    /// What the operator has set for the account; `None` if there is no such account.
+    /// The limits that the operator has set for the account; `None` if there is no such account.
     pub fn restrictions(&self, id: AccountId) -> Result<Option<Restrictions>> {
         let access = self.read(|engine| engine.access(id))?;
         Ok(access.map(|access| access.restrictions))
     }
 
-    /// Replaces what the operator has set for the account. Returns false if there is none.
+    /// Replaces the limits that the operator has set for the account. Returns false if there is no
+    /// such account.
     pub fn restrict(&self, id: AccountId, restrictions: Restrictions) -> Result<bool> {
         let outcome = self.write_change(id, TokenChange::Restrict(restrictions))?;
         Ok(outcome.changed())
     }
 
-    /// What memory tells about a token. The event loop may call this: it waits neither for a disk
-    /// nor for a lock whose holder waits for one. The HMAC is compared in constant time.
+    /// Looks a token up in memory. The event loop may call this: it waits neither for a disk nor for
+    /// a lock whose holder waits for one. The HMAC is compared in constant time.
     pub fn check_token(&self, token: &str) -> TokenCheck {
         Token::parse(token, &self.secret).map_or(TokenCheck::Invalid, |token| {
             self.known.check(token, self.clock.now())
         })
     }
 
-    /// Who sends a request with this token. As [`Store::check_token`], but the engine is asked if
-    /// memory does not know; it is never asked about a mistyped or forged token.
+    /// The caller of a request with this token. As [`Store::check_token`], but reads the token from
+    /// the engine if it is not in memory. The engine is never queried for a mistyped or forged one.
     ///
     /// # Errors
     /// The token is invalid or has ended, or the store failed.
@@ -144,9 +142,9 @@ impl Store {
         let now = self.clock.now();
         let mut check = self.known.check(token, now);
         if let TokenCheck::Unknown { account, .. } = check {
-            let (changes, asked) = (self.known.changes(), Instant::now());
+            let (changes, queried) = (self.known.changes(), Instant::now());
             let access = self.read(|engine| engine.access(account))?;
-            self.known.learn(account, access.clone(), changes, asked);
+            self.known.learn(account, access.clone(), changes, queried);
             check = access.map_or(TokenCheck::Invalid, |access| {
                 known::check(token, &Arc::new(access), now)
             });

@@ -10,12 +10,12 @@ use super::clock;
 use super::entry_id::EntryId;
 use super::token_number::TokenNumber;
 
-/// What is stored of one successful conversion.
+/// One successful conversion, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct UsageEntry {
     /// When the conversion ended; stored to the millisecond.
     pub time: SystemTime,
-    /// The token that it was sent with.
+    /// The token of its request.
     pub token: TokenNumber,
     /// The input format: `png`, `jpeg`, `gif` or `bmp`.
     pub format: String,
@@ -39,7 +39,7 @@ pub struct UsageEntry {
 pub type DayKey = (u32, TokenNumber, String);
 
 impl UsageEntry {
-    /// The sums that it is counted in.
+    /// The key of the sums that count it.
     pub fn day_key(&self) -> DayKey {
         (
             UsageFilter::today(self.time),
@@ -81,20 +81,26 @@ impl UsageEntry {
     }
 }
 
-/// Which watermarks a conversion drew.
+/// Which watermarks a conversion drew. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub enum WatermarkKind {
     /// No watermark.
-    None,
+    None = 0,
     /// A text only.
-    Text,
+    Text = 1,
     /// A picture only.
-    Image,
+    Image = 2,
     /// A text and a picture.
-    Both,
+    Both = 3,
 }
 
 impl WatermarkKind {
+    /// The kind of this number, which is its place in the list of kinds.
+    pub fn from_number(number: u8) -> Option<WatermarkKind> {
+        let all = [Self::None, Self::Text, Self::Image, Self::Both];
+        all.get(usize::from(number)).copied()
+    }
+
     /// `none`, `text`, `image` or `both`.
     pub fn name(self) -> &'static str {
         match self {
@@ -142,12 +148,12 @@ impl UsageTotals {
     }
 }
 
-/// Which entries of a history are asked for; all of them by default.
+/// A filter of entries of a history; all pass by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageFilter {
     /// The first and the last day (UTC).
     pub days: Days,
-    /// The token that they were sent with.
+    /// The token of their requests.
     pub token: Option<TokenNumber>,
     /// The input format.
     pub format: Option<String>,
@@ -214,10 +220,22 @@ pub struct UsagePage {
 /// The most conversions of a calendar month (UTC); any number by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MonthlyQuotas {
-    /// Those of the account.
+    /// The quota of the account.
     pub account: Option<NonZeroU64>,
-    /// Those by the token.
+    /// The quota of the token.
     pub token: Option<NonZeroU64>,
+}
+
+impl MonthlyQuotas {
+    /// If the account's conversions of a month or those by the token exceed their quota, whether
+    /// only those by the token do.
+    pub fn exceeded(&self, [of_account, by_token]: [u64; 2]) -> Option<bool> {
+        let exceeds = |count, quota: Option<NonZeroU64>| quota.is_some_and(|it| count > it.get());
+        if exceeds(of_account, self.account) {
+            return Some(false);
+        }
+        exceeds(by_token, self.token).then_some(true)
+    }
 }
 
 /// Sums over the conversions of one day by one token from one input format.

@@ -1,10 +1,9 @@
-//! Values of columns: what is sent as parameters, and what is read from rows.
+//! Values of columns, sent as parameters and read from rows.
 //!
-//! PostgreSQL has no integers without a sign. What is stored of them is less than 2^63, unless a
-//! caller made it up: that is stored as the greatest number.
+//! PostgreSQL has no unsigned integers. The program's numbers are less than 2^63, unless a caller
+//! made one up, which is stored as 2^63 - 1.
 
 use std::error::Error;
-use std::time::SystemTime;
 
 use bytes::BytesMut;
 use tokio_postgres::Row;
@@ -13,7 +12,6 @@ use uuid::Uuid;
 
 use super::fault::{Class, Fault, Result};
 use crate::auth::{AccountId, CodeHash};
-use crate::store::clock;
 use crate::store::token_number::TokenNumber;
 
 /// The type of a column.
@@ -109,29 +107,52 @@ impl ToSql for Cell {
     to_sql_checked!();
 }
 
+/// Adjacent columns of a row: one value, or a tuple of columns.
+pub trait Columns<'a>: Sized {
+    /// Reads the next columns of a row.
+    fn read(row: &mut Fields<'a>) -> Result<Self>;
+
+    /// Adds a cell for each column.
+    fn add_to(self, cells: &mut Vec<Cell>);
+}
+
 macro_rules! cells {
-    ($($value:ident: $of:ty => $cell:expr;)*) => {
-        $(impl From<$of> for Cell {
-            fn from($value: $of) -> Cell {
-                $cell
+    ($($of:ty: $value:ident => $cell:expr, $row:ident => $read:expr;)*) => {
+        $(
+            impl From<$of> for Cell {
+                fn from($value: $of) -> Cell {
+                    $cell
+                }
             }
-        })*
+
+            impl<'a> Columns<'a> for $of {
+                fn read($row: &mut Fields<'a>) -> Result<$of> {
+                    $read
+                }
+
+                fn add_to(self, cells: &mut Vec<Cell>) {
+                    cells.push(self.into());
+                }
+            }
+        )*
     };
 }
 
+// Each type, a value of it as a cell, and how it is read.
 cells! {
-    value: i64 => Cell::Int(value);
-    value: u32 => Cell::Int(value.into());
-    value: u16 => Cell::Int(value.into());
-    value: i16 => Cell::Small(value);
-    value: u8 => Cell::Small(value.into());
-    value: &str => Cell::Text(value.to_owned());
-    value: String => Cell::Text(value);
-    value: Uuid => Cell::Uuid(value);
-    value: CodeHash => Cell::Bytes(value.into());
-    value: u64 => i64::try_from(value).map_or(Cell::TooLarge(value), Cell::Int);
-    value: AccountId => value.0.into();
-    value: TokenNumber => value.0.into();
+    i64: value => Cell::Int(value), row => row.get();
+    u64: value => i64::try_from(value).map_or(Cell::TooLarge(value), Cell::Int),
+        row => row.number();
+    u32: value => Cell::Int(value.into()), row => row.number();
+    u16: value => Cell::Int(value.into()), row => row.number();
+    u8: value => Cell::Small(value.into()),
+        row => u8::try_from(row.get::<i16>()?).map_err(|_| row.damaged());
+    String: value => Cell::Text(value), row => row.get();
+    Uuid: value => Cell::Uuid(value), row => row.get();
+    CodeHash: value => Cell::Bytes(value.into()),
+        row => row.get::<&[u8]>()?.try_into().map_err(|_| row.damaged());
+    AccountId: value => value.0.into(), row => row.number().map(AccountId);
+    TokenNumber: value => value.0.into(), row => row.number().map(TokenNumber);
 }
 
 impl<T: Into<Cell>> From<Option<T>> for Cell {
@@ -140,24 +161,47 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     }
 }
 
-/// A time as it is stored.
-pub fn time(time: SystemTime) -> i64 {
-    i64::try_from(clock::to_milliseconds(time)).unwrap_or(i64::MAX)
+impl From<&str> for Cell {
+    fn from(value: &str) -> Cell {
+        Cell::Text(value.to_owned())
+    }
 }
 
-/// A time as it is stored where 0 stands for none.
-pub fn optional_time(at: Option<SystemTime>) -> i64 {
-    at.map_or(0, |at| time(at).max(1))
+impl<'a> Columns<'a> for &'a str {
+    fn read(row: &mut Fields<'a>) -> Result<&'a str> {
+        row.get()
+    }
+
+    fn add_to(self, cells: &mut Vec<Cell>) {
+        cells.push(self.into());
+    }
 }
 
-/// The next column of a row, a number.
-pub fn number<T: TryFrom<i64>>(row: &mut Fields<'_>) -> Result<T> {
-    row.number()
+macro_rules! tuples {
+    ($(($($value:ident)*))*) => {
+        $(
+            impl<'a, $($value: Columns<'a>),*> Columns<'a> for ($($value,)*) {
+                fn read(row: &mut Fields<'a>) -> Result<Self> {
+                    Ok(($($value::read(row)?,)*))
+                }
+
+                #[expect(non_snake_case, reason = "the values have the names of their types")]
+                fn add_to(self, cells: &mut Vec<Cell>) {
+                    let ($($value,)*) = self;
+                    $($value.add_to(cells);)*
+                }
+            }
+        )*
+    };
 }
 
-/// The next column of a row, the number of an account.
-pub fn account(row: &mut Fields<'_>) -> Result<AccountId> {
-    row.number().map(AccountId)
+tuples! {
+    (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) (A B C D E F G H I J)
+}
+
+/// All columns of a row.
+pub fn read<T: for<'a> Columns<'a>>(row: &mut Fields<'_>) -> Result<T> {
+    row.read()
 }
 
 /// The columns of a row, read one after the other.
@@ -170,6 +214,14 @@ impl<'a> Fields<'a> {
     /// Begins at the first column.
     pub fn of(row: &'a Row) -> Fields<'a> {
         Fields { row, next: 0 }
+    }
+
+    /// The next columns.
+    ///
+    /// # Errors
+    /// A column has another type, or a value that no towebp stores.
+    pub fn read<T: Columns<'a>>(&mut self) -> Result<T> {
+        T::read(self)
     }
 
     /// The next column.
@@ -194,42 +246,43 @@ impl<'a> Fields<'a> {
     }
 
     /// The next column, a number of these bits, 0 or more.
-    pub fn number<T: TryFrom<i64>>(&mut self) -> Result<T> {
+    fn number<T: TryFrom<i64>>(&mut self) -> Result<T> {
         T::try_from(self.get()?).map_err(|_| self.damaged())
     }
 
-    /// The next column, a number or null.
-    pub fn optional_number<T: TryFrom<i64>>(&mut self) -> Result<Option<T>> {
-        let number = self.get::<Option<i64>>()?.map(T::try_from);
-        number.transpose().map_err(|_| self.damaged())
-    }
-
-    /// The next column, a time.
-    pub fn time(&mut self) -> Result<SystemTime> {
-        self.number().map(clock::from_milliseconds)
-    }
-
-    /// The next column, a time in which 0 stands for none.
-    pub fn optional_time(&mut self) -> Result<Option<SystemTime>> {
-        let time = self.number()?;
-        Ok((time != 0).then(|| clock::from_milliseconds(time)))
-    }
-
-    /// The next column, a hash.
-    pub fn hash(&mut self) -> Result<CodeHash> {
-        let bytes: &[u8] = self.get()?;
-        bytes.try_into().map_err(|_| self.damaged())
-    }
-
-    /// The next column, the number of a token.
-    pub fn token(&mut self) -> Result<TokenNumber> {
-        self.number().map(TokenNumber)
-    }
-
-    /// The fault of a column, the last one that was read, with a value that was never stored.
-    pub fn damaged(&self) -> Fault {
+    /// An error: the column that was read last has a value that no towebp stores.
+    fn damaged(&self) -> Fault {
         let name = self.row.columns()[self.next - 1].name();
         let text = format!("the column {name} holds what was never stored");
         Fault::new(Class::Unexpected, text)
+    }
+}
+
+impl<'a, T: Columns<'a> + Into<Cell>> Columns<'a> for Option<T> {
+    fn read(row: &mut Fields<'a>) -> Result<Option<T>> {
+        let value = row.row.try_get::<_, Option<AnyValue>>(row.next);
+        let is_null = value.is_ok_and(|value| value.is_none());
+        if is_null {
+            row.next += 1;
+            return Ok(None);
+        }
+        T::read(row).map(Some)
+    }
+
+    fn add_to(self, cells: &mut Vec<Cell>) {
+        cells.push(self.into());
+    }
+}
+
+/// A value of any type, which is not read.
+struct AnyValue;
+
+impl FromSql<'_> for AnyValue {
+    fn from_sql(_: &Type, _: &[u8]) -> std::result::Result<AnyValue, Box<dyn Error + Sync + Send>> {
+        Ok(AnyValue)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
     }
 }

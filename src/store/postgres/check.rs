@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::cell::{self, Fields};
+use super::cell;
 use super::connection::Link;
 use super::pages::Pages;
 use super::pool::Session;
@@ -30,18 +30,26 @@ pub fn check(session: &Session, rows: &mut RowCheck) -> Result<()> {
     sessions(session, rows)
 }
 
+/// Values of `fsync`, `full_page_writes`, `synchronous_commit` and `synchronous_standby_names`, as
+/// far as the database has such settings.
+type DurabilitySettings = (
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+);
+
 /// Whether the database keeps what it has confirmed when the power goes.
 fn durability(session: &Session, rows: &mut RowCheck) -> Result<()> {
     let sql = "SELECT current_setting('fsync', TRUE),
                       current_setting('full_page_writes', TRUE),
                       current_setting('synchronous_commit', TRUE),
                       coalesce(current_setting('synchronous_standby_names', TRUE), '')";
-    let [fsync, pages, commit, standbys] = session.ask(async |link: &Link| {
-        let setting = |row: &mut Fields<'_>| row.get::<Option<String>>();
-        let settings =
-            |row: &mut Fields<'_>| Ok([setting(row)?, setting(row)?, setting(row)?, setting(row)?]);
-        Ok(link.first(sql, &[], settings).await?.unwrap_or_default())
-    })?;
+    let (fsync, pages, commit, standbys): DurabilitySettings =
+        session.query(async |link: &Link| {
+            let settings = link.first(sql, &[], cell::read).await?;
+            Ok(settings.unwrap_or_default())
+        })?;
     let is = |setting: &Option<String>, value| setting.as_deref() == Some(value);
     let has_standbys = standbys.is_some_and(|names| !names.is_empty());
     for (is_wrong, what, name) in [
@@ -91,8 +99,8 @@ fn without_account(session: &Session, rows: &mut RowCheck) -> Result<()> {
             "SELECT count(*), coalesce(min(t.account), 0) FROM {table} t
              WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = t.account) {of_history}"
         );
-        let (count, first) = session.ask(async |link: &Link| {
-            let counts = link.first(&sql, &[], |row| Ok((row.number()?, row.get::<i64>()?)));
+        let (count, first) = session.query(async |link: &Link| {
+            let counts = link.first(&sql, &[], cell::read::<(u64, i64)>);
             Ok(counts.await?.unwrap_or_default())
         })?;
         rows.problems
@@ -104,11 +112,11 @@ fn without_account(session: &Session, rows: &mut RowCheck) -> Result<()> {
 fn sessions(session: &Session, rows: &mut RowCheck) -> Result<()> {
     let sql = "SELECT count(*), count(*) FILTER (WHERE ends > latest) FROM sessions";
     let many = "SELECT account FROM sessions GROUP BY account HAVING count(*) > $1";
-    let ((all, late), many) = session.ask(async |link: &Link| {
-        let counts = link.first(sql, &[], |row| Ok((row.number()?, row.number()?)));
+    let ((all, late), many) = session.query(async |link: &Link| {
+        let counts = link.first(sql, &[], cell::read);
         let most = [(MAX_SESSIONS as u64).into()];
         let counts = counts.await?.unwrap_or_default();
-        Ok((counts, link.all(many, &most, cell::number::<i64>).await?))
+        Ok((counts, link.all(many, &most, cell::read::<i64>).await?))
     })?;
     rows.sessions = all;
     rows.problems

@@ -1,4 +1,4 @@
-//! One connection: to a host, over TLS, with the password, and what the host says about itself.
+//! One connection to a host, over TLS and with the password, and the state of the host.
 
 use std::future::poll_fn;
 use std::io;
@@ -26,12 +26,11 @@ use crate::tls;
 /// The environment variable of the password, where there is no file.
 const PASSWORD: &str = "TOWEBP_STORE_PASSWORD";
 
-/// After this time without a sign of life, a connection over TCP is given up by the system; what
-/// waits for an answer gives up before.
+/// The system closes a TCP connection after this time without a packet. Queries time out earlier.
 const DEAD_AFTER: Duration = Duration::from_secs(10);
 
-/// A connection that is not used by two questions at a time. When it is dropped, it is closed at
-/// once, whatever the host does.
+/// A connection, used by one query at a time. Dropping it closes it at once, whatever the host
+/// does.
 pub struct Link {
     client: Client,
     driver: AbortHandle,
@@ -39,23 +38,23 @@ pub struct Link {
     is_unsure: Arc<AtomicBool>,
     prepared: OnceCell<Statement>,
     prepares: Arc<AtomicBool>,
-    /// When hosts were chosen for the how-manieth time.
+    /// The number of failovers before it was made.
     pub choice: u64,
 }
 
-/// What a host says about itself.
+/// The state of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostState {
     /// Whether it takes writes.
     pub is_writable: bool,
     /// Its clock, in milliseconds since the epoch.
     pub time: i64,
-    /// How often a standby has become the primary in its past; 0 if that is not known.
+    /// The number of its timeline, which grows when a standby becomes the primary; 0 if unknown.
     pub timeline: u32,
-    /// The number of the database system, which its standbys share; 0 if that is not known.
+    /// The number of the database system, which its standbys share; 0 if unknown.
     pub system: i64,
-    /// The highest timeline of this database system that a replica has noted in the database; 0 if
-    /// there is none.
+    /// The highest timeline of this database system that a replica has written into the database; 0
+    /// if there is none.
     pub noted: u32,
 }
 
@@ -63,8 +62,8 @@ pub struct HostState {
 pub struct Connector {
     settings: PostgresSettings,
     tls: Option<MakeRustlsConnect>,
-    /// Whether statements are prepared: not any more once a pooler was found that mixes up what was
-    /// prepared over which connection.
+    /// Whether the statement for conversions is prepared. It is false after a pooler was found that
+    /// sends a prepared statement to a connection without it.
     prepares: Arc<AtomicBool>,
 }
 
@@ -205,9 +204,9 @@ impl Link {
         first.transpose()
     }
 
-    /// As [`Link::query`], of the one statement that this connection plans once and uses often. A
-    /// pooler between here and the host may not know it from before, or know another one: then all
-    /// connections send it unnamed from now on.
+    /// As [`Link::query`], for the one statement that this connection prepares and uses often. If a
+    /// pooler between here and the host does not keep prepared statements, all connections send it
+    /// unprepared from then on.
     pub async fn query_prepared(&self, sql: &str, parameters: &[Cell]) -> Result<Vec<Row>> {
         if !self.prepares.load(Ordering::Relaxed) {
             return self.query(sql, parameters).await;
@@ -225,27 +224,29 @@ impl Link {
                 return Fault::from(error);
             }
             self.prepares.store(false, Ordering::Relaxed);
-            Fault::new(Class::Conflict, "a pooler does not keep what is prepared")
+            Fault::new(
+                Class::Conflict,
+                "a pooler does not keep prepared statements",
+            )
         })
     }
 
-    /// Carries out a statement, and returns the number of rows that it has changed.
+    /// Executes a statement, and returns the number of rows that it has changed.
     pub async fn execute(&self, sql: &str, parameters: &[Cell]) -> Result<u64> {
         Ok(self.client.execute_typed(sql, &typed(parameters)).await?)
     }
 
-    /// Carries out statements without parameters.
+    /// Executes statements without parameters.
     pub async fn batch(&self, sql: &str) -> Result<()> {
         Ok(self.client.batch_execute(sql).await?)
     }
 
-    /// Forgets warnings about what was before, such as those at the beginning of a connection.
+    /// Discards earlier warnings, such as those when the connection was made.
     pub fn forget_warnings(&self) {
         self.is_unsure.store(false, Ordering::Relaxed);
     }
 
-    /// Tells whether what was committed since [`Link::forget_warnings`] is sure to be where it is
-    /// to be.
+    /// Checks that commits since [`Link::forget_warnings`] are on the standbys that they wait for.
     ///
     /// # Errors
     /// The host has warned that a commit has not waited for its standby: its outcome is not known.
@@ -257,7 +258,8 @@ impl Link {
         Ok(())
     }
 
-    /// Asks the host about itself. `is_one_of_many` asks for what tells hosts apart, too.
+    /// Reads the state of the host, with timeline and database system if there are several hosts
+    /// (`is_one_of_many`).
     pub async fn examine(&self, is_one_of_many: bool) -> Result<HostState> {
         let sql = "SELECT current_setting('transaction_read_only') = 'on',
                           (extract(epoch FROM clock_timestamp()) * 1000)::INT8";
@@ -273,7 +275,7 @@ impl Link {
         let none = || Fault::new(Class::Unexpected, "no row of a host's state");
         let mut state = self.first(sql, &[], state).await?.ok_or_else(none)?;
         if is_one_of_many && state.is_writable {
-            // Of databases that only speak PostgreSQL's protocol, this is an error.
+            // This fails for other databases that speak PostgreSQL's protocol.
             let sql = "SELECT pg_walfile_name(pg_current_wal_lsn()),
                               (SELECT system_identifier FROM pg_control_system())";
             let rows = self.query(sql, &[]).await.unwrap_or_default();
@@ -289,19 +291,19 @@ impl Link {
         Ok(state)
     }
 
-    /// What [`Link::note_timeline`] has noted for this database system; 0 for nothing, and for a
-    /// database that has no tables yet.
+    /// The timeline that [`Link::note_timeline`] has written for this database system; 0 if there
+    /// is none, or if the database has no tables yet.
     async fn noted_timeline(&self, system: i64) -> u32 {
         let sql = "SELECT timeline.value FROM meta timeline, meta system
                    WHERE timeline.name = 'timeline' AND system.name = 'system' AND system.value = $1";
         let system = [system.into()];
-        let noted = self.first(sql, &system, cell::number).await;
+        let noted = self.first(sql, &system, cell::read).await;
         noted.ok().flatten().unwrap_or(0)
     }
 
-    /// Notes a timeline in the database, for [`HostState::noted`] of those that connect later. The
-    /// number of the database system is noted with it, since a copy of the tables in another one
-    /// begins with the first timeline again.
+    /// Writes a timeline into the database, as [`HostState::noted`] of later connections, with the
+    /// number of the database system: a copy of the tables in another system begins with the first
+    /// timeline again.
     pub async fn note_timeline(&self, system: i64, timeline: u32) -> Result<()> {
         let sql = "INSERT INTO meta (name, value) VALUES ('system', $1), ('timeline', $2)
                    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
@@ -312,7 +314,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // A polite end could wait for a host that says nothing any more.
+        // An orderly end could wait for a silent host.
         self.driver.abort();
     }
 }
@@ -323,7 +325,7 @@ fn typed(parameters: &[Cell]) -> Vec<(&(dyn ToSql + Sync), Type)> {
     parameters.map(|it| (it as _, it.sql_type())).collect()
 }
 
-/// Moves messages until the connection ends, and listens to warnings.
+/// Drives the connection until it ends, and records warnings.
 async fn drive<S, T>(mut connection: Connection<S, T>, is_unsure: Arc<AtomicBool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -331,7 +333,7 @@ where
 {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         if let AsyncMessage::Notice(notice) = message {
-            log::debug!("PostgreSQL says: {}", notice.message());
+            log::debug!("PostgreSQL reports: {}", notice.message());
             if notice.code().code() == "01000" {
                 is_unsure.store(true, Ordering::Relaxed);
             }
@@ -339,7 +341,7 @@ where
     }
 }
 
-/// Small messages are sent at once, and a host that is gone is noticed.
+/// Sets the socket up so that small messages are sent at once, and a lost host is noticed.
 fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     rustix::net::sockopt::set_socket_keepalive(stream, true)?;
@@ -355,7 +357,7 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Chain and name of the host's certificate are always verified.
+/// The configuration of TLS. Chain and name of the host's certificate are always verified.
 fn tls_config(ca: Option<&Path>) -> Result<ClientConfig, String> {
     if !tls::available() {
         return Err(

@@ -1,4 +1,4 @@
-//! What an error of PostgreSQL means: the table of faults as code.
+//! Classes of PostgreSQL's errors: the table of faults as code.
 
 use std::error::Error as _;
 use std::io;
@@ -8,22 +8,23 @@ use tokio_postgres::error::SqlState;
 
 use crate::store::error::StoreError;
 
-/// What to do about a fault.
+/// The class of a fault: how it is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The connection is gone, and what was sent last may have happened or not: another connection
-    /// sends it again if it may be sent twice.
+    /// The connection is lost, and the last statement may have taken effect or not. An idempotent
+    /// one is sent again on another connection.
     Lost,
-    /// Nothing happened, because others were at the same rows: again after a short pause.
+    /// Nothing happened, because other transactions changed the same rows. It is retried after a
+    /// short pause.
     Conflict,
-    /// The host takes no writes, or starts or stops: another host, or the same one later.
+    /// The host takes no writes, or starts or stops. Another host is tried, or the same one later.
     NotReady,
-    /// Disk, memory or places for connections are used up. The storage is away until that changes.
+    /// Disk, memory or connections are used up. The storage is unavailable until that changes.
     Full,
-    /// The role, the password, the database or the certificate: an operator has to change
-    /// something.
+    /// The role, the password, the database or the certificate is not accepted: an operator has to
+    /// correct something.
     Refused,
-    /// As [`Class::Lost`], of something that must not be sent twice.
+    /// As [`Class::Lost`], but the statement is not idempotent, and is not sent again.
     Unknown,
     /// Anything else, which is a fault of the program.
     Unexpected,
@@ -42,13 +43,13 @@ impl Class {
     ];
 }
 
-/// What a query returns, or why it fails.
+/// The result of a query.
 pub type Result<T, E = Fault> = std::result::Result<T, E>;
 
 /// A fault, with a text for the log, which holds no values of rows.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// What to do about it.
+    /// Its class.
     pub class: Class,
     /// A sentence without a capital or a period.
     pub text: String,
@@ -75,12 +76,16 @@ impl From<Error> for Fault {
         let class = match error.code() {
             Some(state) => of_state(state),
             None if is_of_certificate(&error) => Class::Refused,
-            None if is_of_the_line(&error) => Class::Lost,
+            None if is_of_network(&error) => Class::Lost,
             None => Class::Unexpected,
         };
         let text = match error.as_db_error() {
             // `detail` may hold values of rows, such as e-mail addresses.
-            Some(told) => format!("PostgreSQL says {}: {}", told.code().code(), told.message()),
+            Some(error) => format!(
+                "PostgreSQL says {}: {}",
+                error.code().code(),
+                error.message()
+            ),
             None => whole_text(&error),
         };
         Fault { class, text }
@@ -89,8 +94,8 @@ impl From<Error> for Fault {
 
 fn of_state(state: &SqlState) -> Class {
     match state.code() {
-        // The last two are of programs that make the same table at once, although each of them asks
-        // whether it is there.
+        // The last two occur if two programs make the same table at once, although each of them
+        // checks whether it exists.
         "40001" | "40P01" | "55P03" | "57014" | "23505" | "42710" | "42P07" => Class::Conflict,
         "40003" | "57P01" | "57P02" | "57P05" => Class::Lost,
         "25006" | "57P03" => Class::NotReady,
@@ -105,8 +110,8 @@ fn of_state(state: &SqlState) -> Class {
     }
 }
 
-/// Whether it is about the line and not about what was said over it.
-fn is_of_the_line(error: &Error) -> bool {
+/// Whether the error is one of the network, and not of the protocol.
+fn is_of_network(error: &Error) -> bool {
     error.is_closed() || causes(error).iter().any(|cause| cause.is::<io::Error>())
 }
 

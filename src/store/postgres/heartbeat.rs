@@ -1,4 +1,4 @@
-//! Tells the other replicas that this one lives, and what time it is.
+//! The heartbeat of a replica: other replicas count it, and it reads the database's clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,29 +12,29 @@ use super::connection::Link;
 use super::fault::Result;
 use super::pool::Shared;
 
-/// The time between two signs of life.
+/// The time between two heartbeats.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long a replica counts as living after its last sign of life, in milliseconds.
+/// How long a replica counts as living after its last heartbeat, in milliseconds.
 const LIVING: i64 = 30_000;
 
-/// How many replicas look at the hosts that are not in use, in each [`INTERVAL`].
+/// How many replicas examine the hosts that are not in use, in each [`INTERVAL`].
 const LOOKING: u32 = 3;
 
-/// How long one sign of life may take.
+/// The timeout of one heartbeat.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// How long a look at one host may take: signs of life wait for it.
+/// The timeout of the examination of one host, for which heartbeats wait.
 const LOOK_LIMIT: Duration = Duration::from_secs(1);
 
-/// Goes on until the store is closed. `replicas` is told how many live.
+/// Runs until the store is closed. Stores the number of living replicas in `replicas`.
 pub async fn run(shared: Arc<Shared>, replica: Uuid, replicas: Arc<AtomicU32>) {
     loop {
         sleep(INTERVAL).await;
-        let beaten = shared.ask_now(LIMIT, async |link: &Link| {
+        let beaten = shared.query_once(LIMIT, async |link: &Link| {
             beat(&shared, link, replica).await
         });
-        // What is wrong with the database is told by those who need it.
+        // Errors of the database are reported by the queries that need it.
         if let Ok(living) = beaten.await {
             replicas.store(living, Ordering::Relaxed);
             if is_turn(living) {
@@ -44,16 +44,16 @@ pub async fn run(shared: Arc<Shared>, replica: Uuid, replicas: Arc<AtomicU32>) {
     }
 }
 
-/// Whether this replica looks at the other hosts now: always among up to [`LOOKING`] replicas;
-/// among more, so many of them do in each [`INTERVAL`], on average.
+/// Whether this replica examines the other hosts now. With up to [`LOOKING`] replicas each one
+/// always does; with more, [`LOOKING`] of them do so in each [`INTERVAL`], on average.
 fn is_turn(replicas: u32) -> bool {
     let mut bytes = [0; 4];
-    // Without randomness it is always.
+    // Without random numbers, it always does.
     let _ = getrandom::fill(&mut bytes);
     u32::from_ne_bytes(bytes).is_multiple_of(replicas.div_ceil(LOOKING))
 }
 
-/// One sign of life, which also notes the timeline. Returns how many replicas live.
+/// One heartbeat, which also writes down the timeline. Returns the number of living replicas.
 pub async fn beat(shared: &Shared, link: &Link, replica: Uuid) -> Result<u32> {
     let state = shared.examine(link).await?;
     shared.check_target(state)?;
@@ -64,7 +64,7 @@ pub async fn beat(shared: &Shared, link: &Link, replica: Uuid) -> Result<u32> {
     Ok(living(link).await?.max(1))
 }
 
-/// Writes the row of this replica.
+/// Updates the row of this replica.
 pub async fn sign(link: &Link, replica: Uuid) -> Result<()> {
     let sql = "INSERT INTO replicas (id, seen)
                VALUES ($1, (extract(epoch FROM clock_timestamp()) * 1000)::INT8)
@@ -74,7 +74,7 @@ pub async fn sign(link: &Link, replica: Uuid) -> Result<()> {
     link.confirm()
 }
 
-/// Removes the row of this replica, which ends.
+/// Removes the row of this replica when it ends.
 pub async fn sign_off(link: &Link, replica: Uuid) -> Result<()> {
     let sql = "DELETE FROM replicas WHERE id = $1";
     link.execute(sql, &[replica.into()]).await.map(drop)
@@ -83,6 +83,6 @@ pub async fn sign_off(link: &Link, replica: Uuid) -> Result<()> {
 async fn living(link: &Link) -> Result<u32> {
     let sql = "SELECT count(*) FROM replicas
                WHERE seen > (extract(epoch FROM clock_timestamp()) * 1000)::INT8 - $1";
-    let count = link.first(sql, &[LIVING.into()], cell::number).await?;
+    let count = link.first(sql, &[LIVING.into()], cell::read).await?;
     Ok(count.unwrap_or(0))
 }

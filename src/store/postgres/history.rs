@@ -183,11 +183,12 @@ async fn ranges(
          GROUP BY day HAVING count(*) FILTER (WHERE {passes}) > 0"
     );
     let range = |row: &mut Fields<'_>| {
+        let (first, last, passing, entries) = row.read()?;
         Ok(Range {
-            first: row.number()?,
-            last: row.number()?,
-            passing: row.number()?,
-            entries: row.number()?,
+            first,
+            last,
+            passing,
+            entries,
         })
     };
     let mut ranges = link.all(&sql, &conditions.values, range).await?;
@@ -269,7 +270,7 @@ async fn reached(
         range.bound(before).into(),
         (MAX_READ - 1).into(),
     ];
-    let id = |row: &mut Fields<'_>| Ok(EntryId(row.get::<Uuid>()?.as_u128()));
+    let id = |row: &mut Fields<'_>| Ok(EntryId(row.read::<Uuid>()?.as_u128()));
     let ids = link.all(sql, &parameters, id).await?;
     match ids[..] {
         [last, _] => Ok(Some(last)),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use super::cell::Cell;
+use super::cell::Columns;
 use super::connection::Link;
 use super::fault::Fault;
 use super::ids::{self, Keys};
@@ -20,6 +20,7 @@ use super::schema;
 use super::tables::{self, Conflict, Rows, Table};
 use crate::auth::AccountId;
 use crate::store::clock;
+use crate::store::columns;
 use crate::store::error::{Result, StoreError};
 use crate::store::rows::Row;
 use crate::store::usage::{DayKey, UsageDay, UsageEntry};
@@ -58,7 +59,7 @@ impl Loader<'_> {
     pub fn begin(pool: &Pool, secret_mark: Option<u64>) -> Result<Loader<'_>> {
         let mark = secret_mark.unwrap_or(0).cast_signed();
         let refused = |sentence: &str| Err(StoreError::Failed(sentence.to_owned()));
-        let state = pool.ask(Purpose::Write, async |link: &Link| state(link).await)?;
+        let state = pool.query(Purpose::Write, async |link: &Link| state(link).await)?;
         if state.replicas > 0 {
             return refused("servers run on the database that is copied to: stop them first");
         }
@@ -74,7 +75,7 @@ impl Loader<'_> {
             );
         }
         let deadline = Instant::now() + CLEARING;
-        pool.ask_by(Purpose::Write, deadline, async |link: &Link| {
+        pool.query_until(Purpose::Write, deadline, async |link: &Link| {
             schema::set_number(link, schema::COPYING, mark).await?;
             for table in SMALL_TABLES {
                 link.batch(&format!("DELETE FROM {table}")).await?;
@@ -101,26 +102,24 @@ impl Loader<'_> {
                 },
                 _,
             ) => self.set_meta(last_account, secret_mark),
-            (Row::Invite { code, end }, _) => {
-                self.push(&tables::INVITES, [code.into(), end.into()])
-            }
+            (Row::Invite { code, end }, _) => self.push(&tables::INVITES, (code, end)),
             (Row::Account(account), _) => {
                 self.end_account()?;
                 self.account = Some(Current::new(account.id));
-                self.push(&tables::ACCOUNTS, row::account_cells(&account))
+                self.push(&tables::ACCOUNTS, row::account_columns(&account))
             }
             (Row::Token { token, deleted }, Some(Current { id, .. })) => {
-                let cells = row::token_cells(*id, &token, deleted);
-                self.push(&tables::TOKENS, cells)
+                let columns = row::token_columns(*id, &token, deleted);
+                self.push(&tables::TOKENS, columns)
             }
             (Row::Restrictions(restrictions), Some(Current { id, .. })) => {
-                let cells = row::restrictions_cells(*id, restrictions);
-                self.push(&tables::RESTRICTIONS, cells)
+                let columns = row::restrictions_columns(*id, restrictions);
+                self.push(&tables::RESTRICTIONS, columns)
             }
             (Row::Removed(totals), Some(current)) => {
                 current.sequence = totals.conversions;
-                let cells = row::removed_cells(current.id, totals);
-                self.push(&tables::REMOVED, cells)
+                let columns = (current.id, columns::of_totals(totals));
+                self.push(&tables::REMOVED, columns)
             }
             (Row::Day { day, last_used }, Some(current)) => {
                 record::count(&mut current.months, &day);
@@ -129,15 +128,15 @@ impl Loader<'_> {
                 Ok(())
             }
             (Row::Entry(entry), Some(current)) => {
-                let cells = row::entry_cells(current.id, current.add(&entry), &entry);
-                self.push(&tables::USAGE, cells)
+                let columns = row::entry_columns(current.id, current.add(&entry), &entry);
+                self.push(&tables::USAGE, columns)
             }
             (Row::Failure(failure), Some(current)) => {
                 current.failures += 1;
                 let time = clock::to_milliseconds(failure.time);
                 let key = current.failure_key.next(time, current.failures);
-                let cells = row::failure_cells(current.id, key, &failure);
-                self.push(&tables::FAILURES, cells)
+                let columns = row::failure_columns(current.id, key, &failure);
+                self.push(&tables::FAILURES, columns)
             }
             (_, None) => {
                 let sentence = "rows came before their account";
@@ -159,7 +158,7 @@ impl Loader<'_> {
     }
 
     fn set_meta(&self, last_account: u64, secret_mark: Option<u64>) -> Result<()> {
-        self.pool.ask(Purpose::Write, async |link: &Link| {
+        self.pool.query(Purpose::Write, async |link: &Link| {
             if last_account > 0 {
                 schema::set_number(link, "last_account", last_account).await?;
             }
@@ -182,26 +181,22 @@ impl Loader<'_> {
         for (day, last_used, [first, last]) in days.into_values() {
             // Of entries that were removed, no key is looked for.
             let keys = [first.min(last), last];
-            self.push(&tables::DAYS, row::day_cells(id, &day, last_used, keys))?;
+            self.push(&tables::DAYS, row::day_columns(id, &day, last_used, keys))?;
         }
         for ((month, token), conversions) in months {
-            let cells = [id.0.into(), month.into(), token.into(), conversions.into()];
-            self.push(&tables::MONTHS, cells)?;
+            self.push(&tables::MONTHS, (id, month, token, conversions))?;
         }
         Ok(())
     }
 
-    fn push<const N: usize>(&mut self, table: &'static Table, cells: [Cell; N]) -> Result<()> {
-        for cell in &cells {
-            if let Cell::TooLarge(number) = cell {
-                return Err(StoreError::Failed(format!(
-                    "the number {number} cannot be copied: PostgreSQL keeps those below 2^63"
-                )));
-            }
-        }
+    fn push<'a>(&mut self, table: &'static Table, row: impl Columns<'a>) -> Result<()> {
         let rows = self.tables.entry(table.name);
         let rows = rows.or_insert_with(|| Rows::new(table));
-        rows.push(cells);
+        if let Some(number) = rows.push(row) {
+            return Err(StoreError::Failed(format!(
+                "the number {number} cannot be copied: PostgreSQL keeps those below 2^63"
+            )));
+        }
         if rows.len() == GROUP {
             send(self.pool, rows)?;
         }
@@ -212,7 +207,7 @@ impl Loader<'_> {
 /// Writes rows that are not there yet.
 fn send(pool: &Pool, rows: &mut Rows) -> Result<()> {
     if rows.len() > 0 {
-        pool.ask(Purpose::Write, async |link: &Link| {
+        pool.query(Purpose::Write, async |link: &Link| {
             rows.send(link, Conflict::Keep).await?;
             link.confirm()
         })?;
@@ -224,14 +219,14 @@ fn send(pool: &Pool, rows: &mut Rows) -> Result<()> {
 /// Lets servers use a database whose rows were compared with those that were copied.
 pub fn complete(pool: &Pool) -> Result<()> {
     let sql = "DELETE FROM meta WHERE name = $1";
-    pool.ask(Purpose::Write, async |link: &Link| {
+    pool.query(Purpose::Write, async |link: &Link| {
         link.execute(sql, &[schema::COPYING.into()]).await.map(drop)
     })
 }
 
 /// Whether servers have used the database within the last half minute.
 pub fn is_in_use(pool: &Pool) -> Result<bool> {
-    let state = pool.ask(Purpose::Write, async |link: &Link| state(link).await)?;
+    let state = pool.query(Purpose::Write, async |link: &Link| state(link).await)?;
     Ok(state.replicas > 0)
 }
 
@@ -249,7 +244,7 @@ async fn state(link: &Link) -> Result<State, Fault> {
                    OR EXISTS (SELECT 1 FROM invites),
                    (SELECT count(*) FROM replicas
                     WHERE seen > (extract(epoch FROM clock_timestamp()) * 1000)::INT8 - 30000)";
-    let state = link.first(sql, &[], |row| Ok((row.get()?, row.get()?)));
+    let state = link.first(sql, &[], |row| Ok((row.get()?, row.read()?)));
     let (has_rows, replicas) = state.await?.unwrap_or((true, 0));
     Ok(State {
         copying: schema::number(link, schema::COPYING).await?,

@@ -1,26 +1,26 @@
 //! The engine that keeps everything in a PostgreSQL database, which several machines share.
 //!
-//! | file | what it has |
+//! | file | contents |
 //! |---|---|
 //! | [`settings`] | the URL and the flags |
-//! | [`connection`] | one connection: TLS, password, what a host says about itself |
-//! | [`pool`] | questions: which host, which connection, how long, how often |
-//! | [`fault`] | what each error means |
+//! | [`connection`] | one connection: TLS, password, the state of a host |
+//! | [`pool`] | queries: which host, which connection, timeouts, retries |
+//! | [`fault`] | classes of errors |
 //! | [`tables`], [`row`], [`cell`] | the tables with their columns, and rows as the program's types |
 //! | [`schema`] | makes and checks the tables |
 //! | [`record`] | conversions, in groups |
 //! | [`transaction`], [`removal`] | the rows of all other changes |
 //! | [`history`], [`tokens`] | pages and sums |
 //! | [`heartbeat`] | which replicas live, and the clock |
-//! | [`snapshot`] | all that is stored, at one moment |
+//! | [`snapshot`] | all rows, at one moment |
 //! | [`load`] | all rows of another store into an empty database |
 //! | [`check`] | whether all rows fit together |
 //!
-//! Processes on this engine keep nothing themselves. What they share is in the tables, and a change
-//! is made by statements that are right whatever others do meanwhile: conversions are added by keys
-//! that are made before they are sent, and everything else is a serializable transaction. Nothing
-//! here listens, notifies or locks a table, and the one statement that is prepared can be sent
-//! without, so it works through poolers that give each transaction another connection.
+//! Processes on this engine store nothing themselves. Every change is correct whatever other
+//! processes do meanwhile: conversions are inserted with keys that are made before the first
+//! attempt, and every other command is a serializable transaction. The engine uses no LISTEN, no
+//! NOTIFY and no table locks, and its one prepared statement is optional, so it works through
+//! poolers that give each transaction another connection.
 
 mod cell;
 mod check;
@@ -48,16 +48,16 @@ use std::time::{Duration, Instant, SystemTime};
 
 use uuid::Uuid;
 
-pub use schema::Migrate;
 pub use settings::PostgresSettings;
 
-use super::account::{Account, AccountRecord};
+use super::account::Account;
 use super::apply::Transaction;
 use super::clock;
 use super::engine::{Command, Engine, EngineMetrics, Outcome, SessionRecord, Snapshot};
 use super::entry_id::EntryId;
 use super::error::{OpenError, Result};
 use super::failure::{FailureFilter, FailurePage};
+use super::rows::AccountRow;
 use super::session::StoredSession;
 use super::token::{AccountAccess, TokenUsage};
 use super::token_number::TokenNumber;
@@ -92,17 +92,13 @@ impl PostgresEngine {
     /// A sentence for the operator: the settings contradict each other, nothing that takes writes
     /// answers within the timeout, the role, the password or a certificate is not accepted, or the
     /// tables are of another version.
-    pub fn open(
-        settings: &PostgresSettings,
-        migrate: Migrate,
-    ) -> Result<PostgresEngine, OpenError> {
-        PostgresEngine::open_at(settings, migrate, SystemTime::now)
+    pub fn open(settings: &PostgresSettings) -> Result<PostgresEngine, OpenError> {
+        PostgresEngine::open_at(settings, SystemTime::now)
     }
 
     /// As [`PostgresEngine::open`], on a machine with this clock.
     pub(super) fn open_at(
         settings: &PostgresSettings,
-        migrate: Migrate,
         now: fn() -> SystemTime,
     ) -> Result<PostgresEngine, OpenError> {
         let connector = Connector::new(settings.clone()).map_err(OpenError::Failed)?;
@@ -111,13 +107,13 @@ impl PostgresEngine {
             .map_err(|error| OpenError::Failed(format!("no randomness: {error}")))?;
         let replica = ids::key(0, 0, u64::from_be_bytes(random));
         let replicas = Arc::new(AtomicU32::new(1));
-        let told = Arc::clone(&replicas);
+        let counted = Arc::clone(&replicas);
         let pool = Pool::open(connector, now, move |shared| {
-            heartbeat::run(shared, replica, told)
+            heartbeat::run(shared, replica, counted)
         })?;
-        prepare(&pool, migrate)?;
-        pool.ask_at_start(schema::reject_copying)?;
-        let living = pool.ask(Purpose::Read, async |link: &Link| {
+        prepare(&pool, true)?;
+        pool.query_at_start(schema::reject_copying)?;
+        let living = pool.query(Purpose::Read, async |link: &Link| {
             heartbeat::beat(pool.shared(), link, replica).await
         })?;
         replicas.store(living, Ordering::Relaxed);
@@ -129,8 +125,8 @@ impl PostgresEngine {
         })
     }
 
-    fn read<T>(&self, question: impl AsyncFn(&Link) -> Result<T, Fault>) -> Result<T> {
-        self.pool.ask(Purpose::Read, question)
+    fn read<T>(&self, query: impl AsyncFn(&Link) -> Result<T, Fault>) -> Result<T> {
+        self.pool.query(Purpose::Read, query)
     }
 
     /// Records conversions, and returns their outcomes in the same order.
@@ -144,7 +140,7 @@ impl PostgresEngine {
             } = command
             {
                 group.push(Recorded {
-                    // Made once: whatever is sent again has the same key.
+                    // Made once, so that retries have the same key.
                     id: self.ids.next(clock::to_milliseconds(entry.time))?,
                     account: *account,
                     entry,
@@ -153,7 +149,7 @@ impl PostgresEngine {
             }
         }
         self.pool
-            .ask_by(Purpose::Write, deadline, async |link: &Link| {
+            .query_until(Purpose::Write, deadline, async |link: &Link| {
                 record::record(link, self.replica, &group).await
             })
     }
@@ -167,20 +163,15 @@ impl PostgresEngine {
             }
         }
         self.pool
-            .ask_by(Purpose::Write, deadline, async |link: &Link| {
+            .query_until(Purpose::Write, deadline, async |link: &Link| {
                 transaction::carry_out(link, command, &keys).await
             })
     }
 }
 
-/// Brings the tables to what this program knows. Returns the numbers of the schema before and now.
-fn prepare(pool: &Pool, migrate: Migrate) -> Result<(i64, i64)> {
-    let (before, now) =
-        pool.ask_at_start(async |link: &Link| schema::bring_forward(link, migrate).await)?;
-    if before != now {
-        log::info!("the database has schema {now} now; it had {before}");
-    }
-    Ok((before, now))
+/// Checks the tables, and makes them in an empty database if `may_make`.
+fn prepare(pool: &Pool, may_make: bool) -> Result<()> {
+    pool.query_at_start(async |link: &Link| schema::prepare(link, may_make).await)
 }
 
 /// The state of a database, for a tool that changes nothing.
@@ -188,8 +179,8 @@ fn prepare(pool: &Pool, migrate: Migrate) -> Result<(i64, i64)> {
 /// # Errors
 /// As [`PostgresEngine::open`], or the database has no tables.
 pub fn open_snapshot(settings: &PostgresSettings) -> Result<Box<dyn Snapshot>, OpenError> {
-    let pool = open_for_tool(settings, Migrate::Never)?;
-    pool.ask_at_start(schema::reject_copying)?;
+    let pool = open_for_tool(settings, false)?;
+    pool.query_at_start(schema::reject_copying)?;
     Ok(Box::new(PostgresSnapshot::on(pool)?))
 }
 
@@ -198,22 +189,13 @@ pub fn open_snapshot(settings: &PostgresSettings) -> Result<Box<dyn Snapshot>, O
 /// # Errors
 /// As [`open_snapshot`], or a server uses it.
 pub fn open_unused_snapshot(settings: &PostgresSettings) -> Result<Box<dyn Snapshot>, OpenError> {
-    let pool = open_for_tool(settings, Migrate::Never)?;
-    pool.ask_at_start(schema::reject_copying)?;
+    let pool = open_for_tool(settings, false)?;
+    pool.query_at_start(schema::reject_copying)?;
     if load::is_in_use(&pool)? {
         let text = "servers run on the database that is copied from: stop them first";
         return Err(OpenError::Failed(text.to_owned()));
     }
     Ok(Box::new(PostgresSnapshot::on(pool)?))
-}
-
-/// Brings the tables to what this program knows. Returns the numbers of the schema before and now.
-///
-/// # Errors
-/// As [`PostgresEngine::open`].
-pub fn migrate(settings: &PostgresSettings) -> Result<(i64, i64), OpenError> {
-    let pool = connect_tool(settings)?;
-    Ok(prepare(&pool, Migrate::Always)?)
 }
 
 /// A database that all rows of another store are written to.
@@ -225,7 +207,7 @@ impl CopyTarget {
     /// # Errors
     /// As [`PostgresEngine::open`].
     pub fn open(settings: &PostgresSettings) -> Result<CopyTarget, OpenError> {
-        open_for_tool(settings, Migrate::Always).map(CopyTarget)
+        open_for_tool(settings, true).map(CopyTarget)
     }
 
     /// Begins to write, or goes on with it. See [`Loader::begin`].
@@ -236,7 +218,7 @@ impl CopyTarget {
         Loader::begin(&self.0, secret_mark)
     }
 
-    /// What is there now.
+    /// The present state.
     pub fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
         Ok(Box::new(PostgresSnapshot::of(&self.0)?))
     }
@@ -248,44 +230,39 @@ impl CopyTarget {
 }
 
 /// Connects for a tool, which is no replica and takes no part in what they share.
-fn open_for_tool(settings: &PostgresSettings, migrate: Migrate) -> Result<Pool, OpenError> {
-    let pool = connect_tool(settings)?;
-    prepare(&pool, migrate)?;
-    Ok(pool)
-}
-
-fn connect_tool(settings: &PostgresSettings) -> Result<Pool, OpenError> {
+fn open_for_tool(settings: &PostgresSettings, may_make: bool) -> Result<Pool, OpenError> {
     let connector = Connector::new(settings.clone()).map_err(OpenError::Failed)?;
-    Ok(Pool::open(connector, SystemTime::now, async |_| ())?)
+    let pool = Pool::open(connector, SystemTime::now, async |_| ())?;
+    prepare(&pool, may_make)?;
+    Ok(pool)
 }
 
 impl Drop for PostgresEngine {
     fn drop(&mut self) {
-        // Without it, the others count this replica for half a minute more.
+        // Otherwise the other replicas count this one for half a minute more.
         let soon = Instant::now() + Duration::from_secs(1);
-        let _ = self.pool.ask_by(Purpose::Write, soon, async |link: &Link| {
-            heartbeat::sign_off(link, self.replica).await
-        });
+        let _ = self
+            .pool
+            .query_until(Purpose::Write, soon, async |link: &Link| {
+                heartbeat::sign_off(link, self.replica).await
+            });
     }
 }
 
 impl Engine for PostgresEngine {
-    fn account(&self, id: AccountId) -> Result<Option<AccountRecord>> {
-        let account = self.read(async |link: &Link| SqlRows::of(link).account(id).await)?;
-        Ok(account.map(AccountRecord::from))
+    fn account(&self, id: AccountId) -> Result<Option<AccountRow>> {
+        self.read(async |link: &Link| SqlRows::of(link).account(id).await)
     }
 
-    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>> {
+    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRow>> {
         let sql = tables::ACCOUNTS.select("t.email = $1");
         let email = [email.as_str().into()];
-        let account =
-            self.read(async |link: &Link| link.first(&sql, &email, row::account).await)?;
-        Ok(account.map(AccountRecord::from))
+        self.read(async |link: &Link| link.first(&sql, &email, row::account).await)
     }
 
     fn accounts(&self) -> Result<Vec<Account>> {
         let sql = tables::ACCOUNTS.select("TRUE ORDER BY t.id");
-        let account = |row: &mut Fields<'_>| Ok(AccountRecord::from(row::account(row)?).account);
+        let account = |row: &mut Fields<'_>| row::account(row).map(Account::from);
         self.read(async |link: &Link| link.all(&sql, &[], account).await)
     }
 
@@ -321,7 +298,7 @@ impl Engine for PostgresEngine {
         );
         let session = |row: &mut Fields<'_>| {
             Ok(SessionRecord {
-                record: row::account(row)?.into(),
+                account: row::account(row)?,
                 times: row::session(row)?.2.times,
             })
         };
@@ -382,9 +359,9 @@ impl Engine for PostgresEngine {
     }
 
     fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>> {
-        // The column has 64 bits with a sign; none is lost.
+        // The column has 64 bits with a sign, so none is lost.
         let new = mark.cast_signed();
-        let last = self.pool.ask(Purpose::Write, async |link: &Link| {
+        let last = self.pool.query(Purpose::Write, async |link: &Link| {
             if schema::keep_number(link, "secret", new).await? {
                 return Ok(None);
             }
@@ -411,9 +388,10 @@ impl Engine for PostgresEngine {
 
     fn probe(&self) -> Result<()> {
         let soon = Instant::now() + Duration::from_secs(1);
-        self.pool.ask_by(Purpose::Write, soon, async |link: &Link| {
-            heartbeat::sign(link, self.replica).await
-        })
+        self.pool
+            .query_until(Purpose::Write, soon, async |link: &Link| {
+                heartbeat::sign(link, self.replica).await
+            })
     }
 
     fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>> {
@@ -428,10 +406,8 @@ impl Engine for PostgresEngine {
         self.read(async |link: &Link| {
             link.batch("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
             let attempts = |row: &mut Fields<'_>| {
-                Ok(FailedAttempts {
-                    count: row.number()?,
-                    last: row.number()?,
-                })
+                let (count, last) = row.read()?;
+                Ok(FailedAttempts { count, last })
             };
             let attempts = link.first(sql, &[(*key).into()], attempts).await?;
             let begun = FailedAttempts::next(attempts, now);
@@ -439,7 +415,7 @@ impl Engine for PostgresEngine {
                 let row = [(*key).into(), next.count.into(), next.last.into()];
                 link.execute(store, &row).await?;
             }
-            // Sent again, it would count one attempt more, which does no harm.
+            // A retry would count one attempt more, which does no harm.
             link.batch("COMMIT").await?;
             Ok(Some(begun.map(drop)))
         })

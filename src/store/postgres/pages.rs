@@ -75,7 +75,7 @@ impl<T> Pages<T> {
     /// Reads the next page if there is nothing left of the last one.
     fn fill(&mut self, session: &Session) -> Result<(), StoreError> {
         if self.rows.is_empty() && !self.is_end {
-            let page = session.ask(async |link: &Link| self.fetch(link).await)?;
+            let page = session.query(async |link: &Link| self.fetch(link).await)?;
             self.add_page(&page).map_err(Fault::into_error)?;
         }
         Ok(())
@@ -98,7 +98,7 @@ impl<T> Pages<T> {
         self.is_end = page.len() < PAGE;
         for row in page {
             let first = match self.table.columns[0].1 {
-                Kind::Int => Fields::of(row).get::<i64>()?.cast_unsigned(),
+                Kind::Int => Fields::of(row).read::<i64>()?.cast_unsigned(),
                 _ => 0,
             };
             self.rows

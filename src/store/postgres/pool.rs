@@ -1,9 +1,9 @@
-//! Asks the database: by a connection that is open or a new one, at the host that takes writes,
-//! again where that helps, and never longer than a deadline.
+//! The connection pool: runs queries on an open or a new connection to the host that takes writes,
+//! retries where that helps, and gives up at a deadline.
 //!
-//! The sockets are moved by one thread with a runtime of its own. A question is a future that the
-//! caller's thread waits for; when its deadline comes, the future is dropped with its connection,
-//! so nothing waits for a host that says nothing.
+//! One thread with a runtime of its own drives the sockets. A query is a future that the caller's
+//! thread waits for. At the deadline the future is dropped with its connection, so that nothing
+//! waits for a silent host.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -23,29 +23,28 @@ use super::settings::{Host, PostgresSettings};
 use crate::store::clock;
 use crate::store::error::StoreError;
 
-/// The pauses before a question is asked again, which double.
+/// The first and the longest pause before a retry; pauses double.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
 
-/// The pauses after a conflict, which double.
+/// The first and the longest pause after a conflict; pauses double.
 const CONFLICT_PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(50)];
 
-/// How long the other hosts have to answer once one that takes writes has.
+/// How long the other hosts have to answer once one that takes writes has answered.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// As [`GRACE`], for the first choice, which knows no timeline yet; at most a quarter of the
-/// timeout.
+/// [`GRACE`] of the first choice, when no timeline is known yet; at most a quarter of the timeout.
 const FIRST_GRACE: Duration = Duration::from_secs(1);
 
-/// How long a question of a [`Session`] may take: it may add up a whole table.
+/// The timeout of a query of a [`Session`], which may add up a whole table.
 const SESSION_LIMIT: Duration = Duration::from_mins(2);
 
-/// A difference between this machine's clock and the database's that is worth a warning.
+/// A warning is logged if this machine's clock and the database's differ by more milliseconds.
 const WORTH_A_WARNING: i64 = 2000;
 
-/// Which connections a question uses.
+/// Which connections a query uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The one that is kept for the commands of the store's writer.
+    /// The one connection of the store's writer.
     Write,
     /// The others.
     Read,
@@ -60,11 +59,11 @@ pub struct Pool {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread and the callers share.
+/// The state that the thread and the callers share.
 pub struct Shared {
     connector: Arc<Connector>,
-    writers: Lane,
-    readers: Lane,
+    writers: Connections,
+    readers: Connections,
     target: Mutex<Target>,
     /// This machine's clock.
     now: fn() -> SystemTime,
@@ -75,8 +74,8 @@ pub struct Shared {
 }
 
 /// Connections of one purpose.
-struct Lane {
-    places: Semaphore,
+struct Connections {
+    permits: Semaphore,
     idle: Mutex<Vec<Arc<Link>>>,
 }
 
@@ -114,8 +113,8 @@ impl Pool {
         let readers = connector.settings().connections.saturating_sub(1).max(1);
         let shared = Arc::new(Shared {
             connector: Arc::new(connector),
-            writers: Lane::new(1),
-            readers: Lane::new(readers),
+            writers: Connections::new(1),
+            readers: Connections::new(readers),
             target: Mutex::default(),
             now,
             clock_offset: AtomicI64::new(0),
@@ -127,7 +126,7 @@ impl Pool {
             .spawn(move || {
                 let local = LocalSet::new();
                 local.spawn_local(background(of_thread));
-                // Whether it was told or not, it is time to end.
+                // The thread ends by the message and without it.
                 let _ = runtime.block_on(local.run_until(ended));
                 drop(local);
                 runtime.shutdown_background();
@@ -139,8 +138,8 @@ impl Pool {
             end: Some(end),
             thread: Some(thread),
         };
-        // What an operator has to change is told at once, and not waited for.
-        pool.ask_at_start(async |_| Ok(()))?;
+        // An error that an operator has to correct is reported at once, without retries.
+        pool.query_at_start(async |_| Ok(()))?;
         Ok(pool)
     }
 
@@ -149,7 +148,7 @@ impl Pool {
         self.shared.connector.settings()
     }
 
-    /// What the thread and the callers share.
+    /// The state that the thread and the callers share.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -168,74 +167,64 @@ impl Pool {
         })
     }
 
-    /// When a question that is asked now has to be answered.
+    /// The deadline of a query that begins now.
     pub fn deadline(&self) -> Instant {
         Instant::now() + self.settings().timeout
     }
 
-    /// Asks a question that may be asked any number of times.
+    /// Runs an idempotent query, with retries.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if there is no answer by the deadline, or if an operator has to
     /// change something.
-    pub fn ask<T>(
+    pub fn query<T>(
         &self,
         purpose: Purpose,
-        question: impl AsyncFn(&Link) -> Result<T, Fault>,
+        query: impl AsyncFn(&Link) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
-        self.ask_until(
-            purpose,
-            self.deadline(),
-            RetryPolicy::UntilDeadline,
-            question,
-        )
+        self.query_until(purpose, self.deadline(), query)
     }
 
-    /// As [`Pool::ask`], but what an operator has to change is not waited for.
+    /// As [`Pool::query`], but an error that an operator has to correct is returned at once.
     ///
     /// # Errors
-    /// As [`Pool::ask`].
-    pub fn ask_at_start<T>(
+    /// As [`Pool::query`].
+    pub fn query_at_start<T>(
         &self,
-        question: impl AsyncFn(&Link) -> Result<T, Fault>,
+        query: impl AsyncFn(&Link) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
-        self.ask_until(
-            Purpose::Write,
-            self.deadline(),
-            RetryPolicy::AtStart,
-            question,
-        )
+        self.run(Purpose::Write, self.deadline(), RetryPolicy::AtStart, query)
     }
 
-    /// As [`Pool::ask`], until this time.
+    /// As [`Pool::query`], with this deadline.
     ///
     /// # Errors
-    /// As [`Pool::ask`].
-    pub fn ask_by<T>(
+    /// As [`Pool::query`].
+    pub fn query_until<T>(
         &self,
         purpose: Purpose,
         deadline: Instant,
-        question: impl AsyncFn(&Link) -> Result<T, Fault>,
+        query: impl AsyncFn(&Link) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
-        self.ask_until(purpose, deadline, RetryPolicy::UntilDeadline, question)
+        self.run(purpose, deadline, RetryPolicy::UntilDeadline, query)
     }
 
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "whoever asks has made the question for this call"
+        reason = "callers make the closure for this call"
     )]
-    fn ask_until<T>(
+    fn run<T>(
         &self,
         purpose: Purpose,
         deadline: Instant,
         policy: RetryPolicy,
-        question: impl AsyncFn(&Link) -> Result<T, Fault>,
+        query: impl AsyncFn(&Link) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
-        let answer = RefCell::new(None);
-        let question = asked(&question, &answer);
-        self.wait_for(purpose, deadline, policy, &question)?;
-        let none = || StoreError::Failed("a question without an answer".to_owned());
-        answer.take().ok_or_else(none)
+        let result = RefCell::new(None);
+        let query = storing(&query, &result);
+        self.wait_for(purpose, deadline, policy, &query)?;
+        let none = || StoreError::Failed("a query without a result".to_owned());
+        result.take().ok_or_else(none)
     }
 
     fn wait_for(
@@ -243,16 +232,13 @@ impl Pool {
         purpose: Purpose,
         deadline: Instant,
         policy: RetryPolicy,
-        question: &Question<'_>,
+        query: &Query<'_>,
     ) -> Result<(), StoreError> {
         let last = RefCell::new(None);
         self.runtime.block_on(async {
-            let answered = timeout_at(
-                deadline.into(),
-                self.shared.persist(purpose, policy, &last, question),
-            );
-            if let Ok(answer) = answered.await {
-                return answer.map_err(Fault::into_error);
+            let retries = self.shared.retry(purpose, policy, &last, query);
+            if let Ok(result) = timeout_at(deadline.into(), retries).await {
+                return result.map_err(Fault::into_error);
             }
             let limit = self.settings().timeout.as_secs_f64();
             let last: Option<Fault> = last.into_inner();
@@ -264,45 +250,45 @@ impl Pool {
     }
 }
 
-/// A question that keeps its answer itself, so that what asks is compiled once for all of them.
-type Question<'a> = dyn Fn(Arc<Link>) -> Pending<'a> + 'a;
+/// A query that stores its result itself, so that the retries are compiled once for all queries.
+type Query<'a> = dyn Fn(Arc<Link>) -> Pending<'a> + 'a;
 
-/// A question that is being asked.
+/// A query under way.
 type Pending<'a> = Pin<Box<dyn Future<Output = Result<(), Fault>> + 'a>>;
 
-/// The question that puts what it is answered into `answer`.
-fn asked<'a, T>(
-    question: &'a impl AsyncFn(&Link) -> Result<T, Fault>,
-    answer: &'a RefCell<Option<T>>,
+/// The query that stores its result in `result`.
+fn storing<'a, T>(
+    query: &'a impl AsyncFn(&Link) -> Result<T, Fault>,
+    result: &'a RefCell<Option<T>>,
 ) -> impl Fn(Arc<Link>) -> Pending<'a> {
     move |link| {
         Box::pin(async move {
-            let given = question(&link).await?;
-            answer.replace(Some(given));
+            let value = query(&link).await?;
+            result.replace(Some(value));
             Ok(())
         })
     }
 }
 
-/// A connection for many questions one after the other, which may be in one transaction. It has no
-/// place among the connections of the pool, so that nothing waits for it.
+/// A connection for a sequence of queries, which may be in one transaction. It takes no permit of
+/// the pool, so that no other query waits for it.
 pub struct Session {
     link: Link,
     runtime: Handle,
 }
 
 impl Session {
-    /// Asks a question, once.
+    /// Runs a query, without retries.
     ///
     /// # Errors
     /// There is no answer within [`SESSION_LIMIT`], or another fault: the transaction is gone.
-    pub fn ask<T>(
+    pub fn query<T>(
         &self,
-        question: impl AsyncFnOnce(&Link) -> Result<T, Fault>,
+        query: impl AsyncFnOnce(&Link) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
-        let answered = async { timeout(SESSION_LIMIT, question(&self.link)).await };
-        match self.runtime.block_on(answered) {
-            Ok(answer) => answer.map_err(Fault::into_error),
+        let result = async { timeout(SESSION_LIMIT, query(&self.link)).await };
+        match self.runtime.block_on(result) {
+            Ok(result) => result.map_err(Fault::into_error),
             Err(_) => Err(StoreError::Unavailable(format!(
                 "the database has not answered within {} s",
                 SESSION_LIMIT.as_secs()
@@ -313,39 +299,39 @@ impl Session {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        for lane in [&self.shared.writers, &self.shared.readers] {
-            lane.idle().clear();
+        for connections in [&self.shared.writers, &self.shared.readers] {
+            connections.idle().clear();
         }
         self.end = None;
         if let Some(thread) = self.thread.take() {
-            // If it has panicked, there is nobody left to tell.
+            // A panic of the thread has ended its queries, and there is nothing left to do.
             let _ = thread.join();
         }
     }
 }
 
-/// What is waited for until the deadline.
+/// Which faults are retried until the deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RetryPolicy {
-    /// Nothing that an operator has to change.
+    /// Those that no operator has to correct.
     AtStart,
-    /// Whatever can pass.
+    /// All that may pass.
     UntilDeadline,
 }
 
 impl Shared {
-    /// Asks until there is an answer, or a fault that does not pass soon. `last` is told each
-    /// fault.
-    async fn persist(
+    /// Retries the query until it succeeds, or until a fault that does not pass soon. Stores each
+    /// fault in `last`.
+    async fn retry(
         &self,
         purpose: Purpose,
         policy: RetryPolicy,
         last: &RefCell<Option<Fault>>,
-        question: &Question<'_>,
+        query: &Query<'_>,
     ) -> Result<(), Fault> {
         let [mut pause, mut conflict_pause] = [PAUSES[0], CONFLICT_PAUSES[0]];
         loop {
-            let Err(fault) = self.ask_once(purpose, question).await else {
+            let Err(fault) = self.try_once(purpose, query).await else {
                 return Ok(());
             };
             self.faults[fault.class as usize].fetch_add(1, Ordering::Relaxed);
@@ -368,14 +354,14 @@ impl Shared {
         }
     }
 
-    /// Asks once. A connection on which a question was not answered is not used again.
-    async fn ask_once(&self, purpose: Purpose, question: &Question<'_>) -> Result<(), Fault> {
-        let lane = self.lane(purpose);
-        let place = lane.places.acquire().await;
-        let _place = place.map_err(|_| Fault::new(Class::Lost, "the store is closed"))?;
+    /// Runs the query once. A connection whose query fails is closed.
+    async fn try_once(&self, purpose: Purpose, query: &Query<'_>) -> Result<(), Fault> {
+        let connections = self.connections(purpose);
+        let permit = connections.permits.acquire().await;
+        let _permit = permit.map_err(|_| Fault::new(Class::Lost, "the store is closed"))?;
         let choice = self.target().choice;
-        let answer = self.ask_over(lane, choice, question).await;
-        if let Err(fault) = &answer
+        let result = self.try_on(connections, choice, query).await;
+        if let Err(fault) = &result
             && matches!(
                 fault.class,
                 Class::Lost | Class::NotReady | Class::Refused | Class::Unknown
@@ -383,24 +369,24 @@ impl Shared {
         {
             self.leave_target(choice);
         }
-        answer
+        result
     }
 
-    async fn ask_over(
+    async fn try_on(
         &self,
-        lane: &Lane,
+        connections: &Connections,
         choice: u64,
-        question: &Question<'_>,
+        query: &Query<'_>,
     ) -> Result<(), Fault> {
-        let idle = lane.take(choice);
+        let idle = connections.take(choice);
         let link = match idle {
             Some(link) => link,
             None => Arc::new(self.connect().await?),
         };
-        question(Arc::clone(&link)).await?;
-        // One that was broken off may be in the middle of a transaction, and is closed.
+        query(Arc::clone(&link)).await?;
+        // A connection whose query fails may be in a transaction. It is dropped, and so closed.
         if !link.is_closed() {
-            lane.idle().push(link);
+            connections.idle().push(link);
         }
         Ok(())
     }
@@ -424,7 +410,7 @@ impl Shared {
         Ok(link)
     }
 
-    /// Asks all hosts, and takes the one that takes writes and has the highest timeline.
+    /// Queries all hosts, and takes the one that takes writes and has the highest timeline.
     async fn choose(&self) -> Result<(Host, Link, HostState), Fault> {
         let PostgresSettings {
             hosts,
@@ -436,12 +422,12 @@ impl Shared {
             0 => FIRST_GRACE.min(*limit / 4),
             _ => GRACE,
         };
-        // So that there is time to say which hosts have not answered.
+        // The rest is time to report which hosts have not answered.
         let limit = *limit * 3 / 4;
-        let mut asked = JoinSet::new();
+        let mut examined = JoinSet::new();
         for host in hosts {
             let (connector, host, now) = (Arc::clone(&self.connector), host.clone(), self.now);
-            asked.spawn(async move {
+            examined.spawn(async move {
                 let found = async {
                     let link = connector.connect(&host).await?;
                     let before = now();
@@ -456,24 +442,24 @@ impl Shared {
         let mut faults = Vec::new();
         let mut writable: Vec<(Host, Link, HostState)> = Vec::new();
         loop {
-            let next = asked.join_next();
+            let next = examined.join_next();
             let next = if writable.is_empty() {
                 next.await
             } else {
-                // A host that says nothing does not hold up the others.
+                // A silent host does not delay the others.
                 timeout(grace, next).await.unwrap_or(None)
             };
             let Some(next) = next else { break };
             match next {
-                Ok((host, Ok((link, state, asked)))) => match state.check(&host, 0) {
+                Ok((host, Ok((link, state, times)))) => match state.check(&host, 0) {
                     Ok(()) => {
-                        self.set_clock(state, asked);
+                        self.set_clock(state, times);
                         writable.push((host, link, state));
                     }
                     Err(fault) => faults.push(fault),
                 },
                 Ok((_, Err(fault))) => faults.push(fault),
-                Err(_) => faults.push(Fault::new(Class::Lost, "a question was given up")),
+                Err(_) => faults.push(Fault::new(Class::Lost, "a query was given up")),
             }
         }
         warn_of_several(&writable);
@@ -483,7 +469,7 @@ impl Shared {
         best.ok_or_else(|| all_of(faults))
     }
 
-    /// Asks a host about itself, and takes over its clock.
+    /// Reads a host's state, and takes over its clock.
     pub async fn examine(&self, link: &Link) -> Result<HostState, Fault> {
         let before = (self.now)();
         let is_one_of_many = self.connector.settings().hosts.len() > 1;
@@ -502,12 +488,11 @@ impl Shared {
         }
     }
 
-    /// Looks at the hosts that are not in use, for one that takes writes, too.
+    /// Examines the hosts that are not in use, since another one may take writes too.
     ///
-    /// If it is on a later timeline, hosts are chosen anew. If it is on an earlier one, it was the
-    /// primary before, has come back, and cannot know better: the timeline is noted in its
-    /// database, so that replicas that reach that host alone do not use it. Each host may take
-    /// `limit`.
+    /// If such a host is on a later timeline, hosts are chosen again. If it is on an earlier one,
+    /// it was the primary before and has come back. Then the timeline is written into its database,
+    /// so that replicas that reach only that host do not use it. Each host may take `limit`.
     pub async fn look_at_others(&self, limit: Duration) {
         let (used, choice, timeline, system) = {
             let target = self.target();
@@ -533,8 +518,8 @@ impl Shared {
                     self.leave_target(choice);
                 } else if other.max(state.noted) < timeline {
                     log::error!("{host}, an old primary, takes writes: make it a standby");
-                    // It has no standby any more that it could wait for. A pooler would hand on
-                    // what is set for more than a transaction.
+                    // It has no standby any more to wait for. The setting is local, since a pooler
+                    // would pass the connection on to others.
                     let begin = "BEGIN; SET LOCAL synchronous_commit = local";
                     link.batch(begin).await?;
                     link.note_timeline(system, timeline).await?;
@@ -542,14 +527,14 @@ impl Shared {
                 }
                 Ok(())
             };
-            // A host that is away is looked at again later.
+            // A host that is away is examined again later.
             let _: Result<Result<(), Fault>, _> = timeout(limit, looked).await;
         }
     }
 
-    /// Takes over the database's clock, which was asked for between these times of this machine's.
-    fn set_clock(&self, state: HostState, asked: [SystemTime; 2]) {
-        let [before, after] = asked.map(|time| clock::to_milliseconds(time) as i64);
+    /// Takes over the database's clock, which was read between these times of this machine's.
+    fn set_clock(&self, state: HostState, times: [SystemTime; 2]) {
+        let [before, after] = times.map(|time| clock::to_milliseconds(time) as i64);
         let offset = state.time - before.midpoint(after);
         let last = self.clock_offset.swap(offset, Ordering::Relaxed);
         if offset.abs() > WORTH_A_WARNING && last.abs() <= WORTH_A_WARNING {
@@ -560,8 +545,7 @@ impl Shared {
         }
     }
 
-    /// Has the next connection look for the host that takes writes, and all of this choice given
-    /// up.
+    /// Gives up this choice of a host with its connections. The next connection chooses again.
     fn leave_target(&self, choice: u64) {
         let mut target = self.target();
         if target.choice == choice {
@@ -570,7 +554,7 @@ impl Shared {
         }
     }
 
-    fn lane(&self, purpose: Purpose) -> &Lane {
+    fn connections(&self, purpose: Purpose) -> &Connections {
         match purpose {
             Purpose::Write => &self.writers,
             Purpose::Read => &self.readers,
@@ -581,17 +565,17 @@ impl Shared {
         self.target.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks once, without waiting for anything to pass.
-    pub async fn ask_now<T>(
+    /// Runs a query without retries.
+    pub async fn query_once<T>(
         &self,
         limit: Duration,
-        question: impl AsyncFn(&Link) -> Result<T, Fault>,
+        query: impl AsyncFn(&Link) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let answer = RefCell::new(None);
-        let question = asked(&question, &answer);
+        let result = RefCell::new(None);
+        let query = storing(&query, &result);
         let none = || Fault::new(Class::Lost, "no answer");
-        match timeout(limit, self.ask_once(Purpose::Read, &question)).await {
-            Ok(given) => given.and_then(|()| answer.take().ok_or_else(none)),
+        match timeout(limit, self.try_once(Purpose::Read, &query)).await {
+            Ok(run) => run.and_then(|()| result.take().ok_or_else(none)),
             Err(_) => Err(none()),
         }
     }
@@ -617,7 +601,7 @@ impl HostState {
 }
 
 impl Target {
-    /// Takes a host that was chosen. Returns the number of the choice.
+    /// Uses a host from now on. Returns the number of the choice.
     fn choose(&mut self, host: &Host, state: HostState) -> Result<u64, Fault> {
         self.admit(host, state)?;
         self.host = Some(host.clone());
@@ -637,10 +621,10 @@ impl Target {
     }
 }
 
-impl Lane {
-    fn new(places: usize) -> Lane {
-        Lane {
-            places: Semaphore::new(places),
+impl Connections {
+    fn new(most: usize) -> Connections {
+        Connections {
+            permits: Semaphore::new(most),
             idle: Mutex::default(),
         }
     }
@@ -657,7 +641,7 @@ impl Lane {
     }
 }
 
-/// Two hosts that take writes are two databases: the operator has to know.
+/// Logs an error if two hosts take writes, because they are two databases then.
 fn warn_of_several(writable: &[(Host, Link, HostState)]) {
     if let [(first, ..), (second, ..), ..] = writable {
         log::error!(
@@ -666,7 +650,7 @@ fn warn_of_several(writable: &[(Host, Link, HostState)]) {
     }
 }
 
-/// One fault of those of all hosts, the one that an operator has to see first.
+/// One fault with the texts of the faults of all hosts, those first that an operator can correct.
 fn all_of(mut faults: Vec<Fault>) -> Fault {
     let is_refused = |fault: &Fault| fault.class == Class::Refused;
     let class = if !faults.is_empty() && faults.iter().all(is_refused) {
@@ -679,10 +663,10 @@ fn all_of(mut faults: Vec<Fault>) -> Fault {
     Fault::new(class, texts.join("; "))
 }
 
-/// Some 3/4 to 5/4 of a pause, so that those who were turned away together come back apart.
+/// A random 3/4 to 5/4 of a pause, so that clients that failed together do not retry together.
 fn jittered(pause: Duration) -> Duration {
     let mut byte = [0];
-    // Without randomness it is the pause itself.
+    // Without random numbers, it is 3/4 of the pause.
     let _ = getrandom::fill(&mut byte);
     pause * 3 / 4 + pause * u32::from(byte[0]) / 512
 }

@@ -105,16 +105,9 @@ impl Recorded<'_> {
         self.quotas != MonthlyQuotas::default()
     }
 
-    /// The quota that these counts exceed.
-    fn exceeded(&self, [of_account, by_token]: [u64; 2]) -> Option<Outcome> {
-        let MonthlyQuotas { account, token } = self.quotas;
-        let of_token = if account.is_some_and(|most| of_account > most.get()) {
-            false
-        } else if token.is_some_and(|most| by_token > most.get()) {
-            true
-        } else {
-            return None;
-        };
+    /// The outcome if one of these counts exceeds its quota.
+    fn exceeded(&self, counts: [u64; 2]) -> Option<Outcome> {
+        let of_token = self.quotas.exceeded(counts)?;
         Some(Outcome::QuotaExceeded { of_token })
     }
 }
@@ -181,7 +174,7 @@ async fn send(link: &Link, replica: Uuid, part: &[Recorded<'_>]) -> Result<Count
     let mut rows = Rows::new(&tables::USAGE);
     let [mut months, mut days, mut keys] = [const { Vec::new() }; 3];
     for it in part {
-        rows.push(row::entry_cells(it.account, it.id, it.entry));
+        rows.push(row::entry_columns(it.account, it.id, it.entry));
         months.push(it.month().into());
         days.push(clock::day(clock::to_milliseconds(it.entry.time)).into());
         keys.push(ids::milliseconds(it.id).into());
@@ -198,11 +191,11 @@ async fn send(link: &Link, replica: Uuid, part: &[Recorded<'_>]) -> Result<Count
         conversions: HashMap::new(),
     };
     for row in &link.query_prepared(RECORD, &parameters).await? {
-        let mut row = Fields::of(row);
-        let account = row.number()?;
-        if let Some(month) = row.optional_number()? {
-            let scope = (account, month, row.get()?);
-            counts.conversions.insert(scope, row.number()?);
+        let (account, month, token, conversions): (u64, Option<_>, Option<_>, Option<_>) =
+            Fields::of(row).read()?;
+        if let Some(((month, token), conversions)) = month.zip(token).zip(conversions) {
+            let scope = (account, month, token);
+            counts.conversions.insert(scope, conversions);
         } else {
             counts.accounts.push(account);
         }
@@ -267,7 +260,7 @@ async fn in_month(link: &Link, (account, month, token): Scope) -> Result<u64> {
     let sql = "SELECT conversions FROM usage_months
                WHERE account = $1 AND month = $2 AND token = $3";
     let scope = [account.into(), month.into(), token.into()];
-    let count = link.first(sql, &scope, cell::number).await?;
+    let count = link.first(sql, &scope, cell::read).await?;
     Ok(count.unwrap_or(0))
 }
 
@@ -306,7 +299,7 @@ mod tests {
             },
         };
         let send = |group: &[Recorded<'_>]| {
-            let sent = engine.pool.ask(Purpose::Write, async |link: &Link| {
+            let sent = engine.pool.query(Purpose::Write, async |link: &Link| {
                 record(link, engine.replica, group).await
             });
             sent.unwrap()
@@ -344,11 +337,11 @@ mod tests {
         };
         for number in 0..3 {
             let send = async |link: &Link| record(link, engine.replica, &[recorded(number)]).await;
-            let outcomes = engine.pool.ask(Purpose::Write, send).unwrap();
+            let outcomes = engine.pool.query(Purpose::Write, send).unwrap();
             assert_eq!(outcomes, [Outcome::Unchanged], "there is no such account");
             // What a pooler does by giving the next transaction another connection.
             let forget = async |link: &Link| link.batch("DEALLOCATE ALL").await;
-            engine.pool.ask(Purpose::Write, forget).unwrap();
+            engine.pool.query(Purpose::Write, forget).unwrap();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Removes accounts and what is too old, a bounded number of rows at a time.
+//! Removes accounts and rows that are too old, a bounded number of rows at a time.
 
 use super::cell::{self, Cell};
 use super::connection::Link;
@@ -11,11 +11,11 @@ use crate::store::engine::OldRows;
 /// some 50 ms for it.
 const MAX_REMOVED: i64 = 5_000;
 
-/// Of how many accounts old failures are removed at a time.
+/// The most accounts whose old failures are removed at a time.
 const MAX_ACCOUNTS: i64 = 1_000;
 
-/// Removes an account with what is its own. Of a long history the rest is removed later: the
-/// account's number is not given again, so nobody can ask for it.
+/// Removes an account with its rows. The rest of a long history is removed later. Nobody can read
+/// it meanwhile, since the account's number is not given again.
 pub async fn remove_account(link: &Link, account: AccountId) -> Result<()> {
     let one = [account.into()];
     for sql in [
@@ -26,7 +26,8 @@ pub async fn remove_account(link: &Link, account: AccountId) -> Result<()> {
     ] {
         link.execute(sql, &one).await?;
     }
-    // What is being recorded just now is added after it: the row tells to look again.
+    // Conversions that are being recorded now may be added after this transaction. Because of this
+    // row, they are removed later.
     let sql = "INSERT INTO deletions (account) VALUES ($1) ON CONFLICT DO NOTHING";
     link.execute(sql, &one).await?;
     remove_history(link, account).await.map(drop)
@@ -52,8 +53,8 @@ async fn remove_history(link: &Link, account: AccountId) -> Result<bool> {
     Ok(removed == 0)
 }
 
-/// Removes some of what is too old, and of what deleted accounts have left. Returns the account to
-/// go on with.
+/// Removes some of the rows that are too old or of deleted accounts. Returns the account to go on
+/// with.
 pub async fn remove_old(link: &Link, old: OldRows) -> Result<Option<AccountId>> {
     if old.first == AccountId(0) {
         remove_once(link, old).await?;
@@ -76,10 +77,10 @@ pub async fn remove_old(link: &Link, old: OldRows) -> Result<Option<AccountId>> 
     let parameters = [first.clone(), old.failures_before.into(), most.clone()];
     link.execute(sql, &parameters).await?;
     let sql = "SELECT id FROM accounts WHERE id >= $1 ORDER BY id OFFSET $2 LIMIT 1";
-    link.first(sql, &[first, most], cell::account).await
+    link.first(sql, &[first, most], cell::read).await
 }
 
-/// Removes what belongs to no account.
+/// Removes old rows that belong to no account.
 async fn remove_once(link: &Link, old: OldRows) -> Result<()> {
     // Counts of failed attempts to sign in are good for a day, and failed conversions are kept for
     // longer than that: whatever the clocks of replicas are, no count is removed too early.
@@ -90,10 +91,10 @@ async fn remove_once(link: &Link, old: OldRows) -> Result<()> {
     link.execute(sql, &[DAY.into()]).await.map(drop)
 }
 
-/// An account that is deleted and may have left something.
+/// A deleted account that may have rows left.
 async fn deleted(link: &Link) -> Result<Option<AccountId>> {
     let sql = "SELECT account FROM deletions ORDER BY account LIMIT 1";
-    link.first(sql, &[], cell::account).await
+    link.first(sql, &[], cell::read).await
 }
 
 /// The first account, from `old.first` on, whose oldest entry is too old.
@@ -106,7 +107,7 @@ async fn first_old(link: &Link, old: OldRows) -> Result<Option<AccountId>> {
                    (SELECT u.time FROM usage u WHERE u.account = a.id ORDER BY u.id LIMIT 1) < $2
                ORDER BY a.id LIMIT 1";
     let parameters = [old.first.into(), old.history_before.into()];
-    link.first(sql, &parameters, cell::account).await
+    link.first(sql, &parameters, cell::read).await
 }
 
 /// Removes the oldest entries of an account that are from before this time, up to the first one
@@ -128,7 +129,7 @@ async fn remove_entries(link: &Link, account: AccountId, before: u64) -> Result<
                    conversions = r.conversions + excluded.conversions,
                    input_bytes = r.input_bytes + excluded.input_bytes,
                    output_bytes = r.output_bytes + excluded.output_bytes";
-    // After every key: of UUIDs as texts, the order is that of their bytes.
+    // It is greater than every key as a text; texts of UUIDs are in the order of their bytes.
     let last = "g";
     let parameters = [
         account.into(),

@@ -1,4 +1,4 @@
-//! Which PostgreSQL, and how it is connected to.
+//! The settings of the PostgreSQL database: its hosts and how to connect.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ const DEFAULT_PORT: u16 = 5432;
 /// The most connections: more than PostgreSQL allows by default to all of its clients.
 const MAX_CONNECTIONS: usize = 100;
 
-/// Which database, and how it is connected to.
+/// The database and how to connect to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresSettings {
     /// The machines that the database may run on; the one that takes writes is used.
@@ -30,7 +30,7 @@ pub struct PostgresSettings {
     pub tls: bool,
     /// The most connections: one writes, the others read.
     pub connections: usize,
-    /// How long a question may take.
+    /// The timeout of a query.
     pub timeout: Duration,
 }
 
@@ -49,7 +49,7 @@ impl PostgresSettings {
     /// have their defaults.
     ///
     /// # Errors
-    /// A sentence that says what is wrong, and what is allowed.
+    /// A sentence that names the error and the allowed form.
     pub fn parse(url: &str) -> Result<PostgresSettings, String> {
         let form = "the form is postgres://ROLE@HOST[:PORT][,HOST...]/DATABASE";
         let rest = url
@@ -96,7 +96,7 @@ impl PostgresSettings {
         })
     }
 
-    /// Checks what the flags have set together.
+    /// Checks values that depend on each other.
     ///
     /// # Errors
     /// A sentence that names the setting, what was given and what is allowed.
@@ -126,7 +126,7 @@ impl PostgresSettings {
 }
 
 impl Host {
-    /// Whether nobody can listen on the way there: a Unix socket, or an address of this machine.
+    /// Whether connections to it stay on this machine: a Unix socket or a loopback address.
     fn is_here(&self) -> bool {
         match self {
             Host::Unix(..) => true,

@@ -22,7 +22,7 @@ use crate::store::usage::{UsageDay, UsageEntry, UsageTotals};
 /// A transaction that sees one state, and changes nothing, on a connection of its own.
 pub struct PostgresSnapshot {
     session: Session,
-    /// What the connection belongs to, if nothing else keeps it. It is dropped after `session`.
+    /// The pool, if nothing else keeps it open. It is dropped after `session`.
     _pool: Option<Pool>,
 }
 
@@ -30,10 +30,10 @@ impl PostgresSnapshot {
     /// The present state.
     pub fn of(pool: &Pool) -> Result<PostgresSnapshot> {
         let session = pool.session()?;
-        session.ask(async |link: &Link| {
+        session.query(async |link: &Link| {
             link.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 .await?;
-            // What it sees is what is there when it asks for the first time.
+            // The transaction sees the state at its first query.
             schema::number(link, "schema").await.map(drop)
         })?;
         Ok(PostgresSnapshot {
@@ -42,7 +42,7 @@ impl PostgresSnapshot {
         })
     }
 
-    /// The present state of a database that nothing else in this process uses.
+    /// The present state of a database; the snapshot keeps the pool open.
     pub fn on(pool: Pool) -> Result<PostgresSnapshot> {
         let snapshot = PostgresSnapshot::of(&pool)?;
         Ok(PostgresSnapshot {
@@ -52,13 +52,13 @@ impl PostgresSnapshot {
     }
 }
 
-/// What is done with each row, and with the milliseconds in the first and in the last key of a day,
-/// or in the key of an entry, twice; 0 for other rows.
+/// Takes each row with a pair of times from keys, in milliseconds: for a day those in its first and
+/// its last key, for an entry twice the one in its key, for other rows zeros.
 type EachKeyed<'a> = dyn FnMut(Row, [u64; 2]) -> Result<()> + 'a;
 
 impl PostgresSnapshot {
     fn each(&self, each: &mut EachKeyed<'_>) -> Result<()> {
-        let numbers = self.session.ask(async |link: &Link| {
+        let numbers = self.session.query(async |link: &Link| {
             Ok([
                 schema::number(link, "last_account").await?,
                 schema::number(link, "secret").await?,
@@ -71,7 +71,7 @@ impl PostgresSnapshot {
             secret_mark,
         };
         each(store, [0; 2])?;
-        let mut invites = Pages::new(&tables::INVITES, row::invite);
+        let mut invites = Pages::new(&tables::INVITES, cell::read);
         while let Some((_, (code, end))) = invites.next(&self.session)? {
             each(Row::Invite { code, end }, [0; 2])?;
         }
@@ -108,14 +108,14 @@ impl Snapshot for PostgresSnapshot {
         // Counting them would read them all.
         let sql = "SELECT (SELECT coalesce(sum(conversions), 0)::INT8 FROM usage_days) -
                           (SELECT coalesce(sum(conversions), 0)::INT8 FROM usage_removed)";
-        self.session.ask(async |link: &Link| {
-            let entries: Option<i64> = link.first(sql, &[], cell::number).await?;
+        self.session.query(async |link: &Link| {
+            let entries: Option<i64> = link.first(sql, &[], cell::read).await?;
             Ok(entries.map_or(0, |entries| entries.max(0).unsigned_abs()))
         })
     }
 }
 
-/// The tables of what is an account's.
+/// The tables whose rows belong to accounts.
 struct OfAccounts {
     tokens: Pages<(ApiToken, Option<u64>)>,
     restrictions: Pages<Restrictions>,
@@ -150,7 +150,7 @@ impl OfAccounts {
                 each(Row::Restrictions(restrictions), [0; 2])
             })?;
         self.removed.each_of(session, account, &mut |totals| {
-            // Without conversions, entries were looked for, and none was old.
+            // Such a row is left by a search for old entries that found none.
             if totals.conversions == 0 {
                 return Ok(());
             }

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::cell::{Cell, Fields, Kind};
+use super::cell::{self, Cell, Columns, Kind};
 use super::connection::Link;
 use super::fault::{Class, Fault, Result};
 
@@ -137,8 +137,8 @@ pub fn make() -> String {
 pub async fn check(link: &Link) -> Result<()> {
     let sql = "SELECT table_name::TEXT, column_name::TEXT FROM information_schema.columns
                WHERE table_schema = current_schema()";
-    let names = |row: &mut Fields<'_>| Ok((row.get()?, row.get()?));
-    let found: HashSet<(String, String)> = link.all(sql, &[], names).await?.into_iter().collect();
+    let found = link.all(sql, &[], cell::read).await?.into_iter();
+    let found: HashSet<(String, String)> = found.collect();
     for table in ALL {
         let is_missing = |name: &str| !found.contains(&(table.name.to_owned(), name.to_owned()));
         if let Some((column, _)) = table.columns.iter().find(|(name, _)| is_missing(name)) {
@@ -171,7 +171,7 @@ impl Table {
     }
 
     /// Writes a row in the place of the one with its key, if there is one.
-    pub async fn put<const N: usize>(&'static self, link: &Link, row: [Cell; N]) -> Result<()> {
+    pub async fn put<'a>(&'static self, link: &Link, row: impl Columns<'a>) -> Result<()> {
         let mut rows = Rows::new(self);
         rows.push(row);
         rows.send(link, Conflict::Replace).await
@@ -220,15 +220,24 @@ impl Rows {
         }
     }
 
-    /// Adds a row, whose cells are in the order of the table's columns.
-    pub fn push<const N: usize>(&mut self, cells: [Cell; N]) {
-        assert_eq!(N, self.columns.len(), "columns of {}", self.table.name);
+    /// Adds a row, whose columns are in the order of the table's. Returns its first number that
+    /// PostgreSQL cannot store, if it has one.
+    pub fn push<'a>(&mut self, row: impl Columns<'a>) -> Option<u64> {
+        let mut cells = Vec::with_capacity(self.columns.len());
+        row.add_to(&mut cells);
+        let (count, all) = (cells.len(), self.columns.len());
+        assert_eq!(count, all, "columns of {}", self.table.name);
         self.count += 1;
+        let too_large = cells.iter().find_map(|cell| match cell {
+            Cell::TooLarge(number) => Some(*number),
+            _ => None,
+        });
         for (column, cell) in self.columns.iter_mut().zip(cells) {
             if let Cell::List(_, values) = column {
                 values.push(cell);
             }
         }
+        too_large
     }
 
     /// The number of rows.

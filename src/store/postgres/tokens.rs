@@ -13,7 +13,7 @@ use crate::store::token::TokenUsage;
 pub async fn youngest(link: &Link, limit: usize) -> Result<Vec<AccountId>> {
     let sql = "SELECT id FROM accounts ORDER BY id DESC LIMIT $1";
     let limit = (limit as u64).into();
-    link.all(sql, &[limit], cell::account).await
+    link.all(sql, &[limit], cell::read).await
 }
 
 /// The tokens of an account by number, with what was done by them.
@@ -35,7 +35,7 @@ pub async fn usage(link: &Link, account: AccountId) -> Result<Vec<TokenUsage>> {
             token,
             deleted: deleted.map(clock::from_milliseconds),
             totals: row::totals(row)?,
-            last_used: row.optional_number()?.map(clock::from_milliseconds),
+            last_used: row.read::<Option<u64>>()?.map(clock::from_milliseconds),
         })
     };
     link.all(&sql, &[account.into()], usage).await

@@ -11,6 +11,7 @@ use super::tables::{self, Conflict, Rows};
 use super::{removal, schema};
 use crate::auth::{AccountId, CodeHash};
 use crate::store::apply::{Transaction, apply};
+use crate::store::columns;
 use crate::store::engine::{Command, OldRows, Outcome, TokenChange};
 use crate::store::failure::{Failure, MAX_FAILURES};
 use crate::store::rows::AccountRow;
@@ -85,7 +86,7 @@ impl Transaction for SqlRows<'_> {
 
     async fn account_of(&mut self, email: &str) -> Result<Option<AccountId>> {
         let sql = "SELECT id FROM accounts WHERE email = $1";
-        self.link.first(sql, &[email.into()], cell::account).await
+        self.link.first(sql, &[email.into()], cell::read).await
     }
 
     async fn put_account(&mut self, account: &AccountRow) -> Result<()> {
@@ -101,8 +102,8 @@ impl Transaction for SqlRows<'_> {
         if self.link.execute(sql, &parameters).await? > 0 {
             return Ok(());
         }
-        let cells = row::account_cells(account);
-        tables::ACCOUNTS.put(self.link, cells).await
+        let columns = row::account_columns(account);
+        tables::ACCOUNTS.put(self.link, columns).await
     }
 
     async fn remove_account(&mut self, account: &AccountRow) -> Result<()> {
@@ -121,12 +122,11 @@ impl Transaction for SqlRows<'_> {
     async fn invite_end(&mut self, code: &CodeHash) -> Result<Option<u64>> {
         let sql = "SELECT ends FROM invites WHERE code = $1";
         let code = (*code).into();
-        self.link.first(sql, &[code], cell::number).await
+        self.link.first(sql, &[code], cell::read).await
     }
 
     async fn put_invite(&mut self, code: &CodeHash, end: u64) -> Result<()> {
-        let cells = [(*code).into(), end.into()];
-        tables::INVITES.put(self.link, cells).await
+        tables::INVITES.put(self.link, (*code, end)).await
     }
 
     async fn remove_invite(&mut self, code: &CodeHash) -> Result<()> {
@@ -150,8 +150,8 @@ impl Transaction for SqlRows<'_> {
         token: &ApiToken,
         deleted: Option<u64>,
     ) -> Result<()> {
-        let cells = row::token_cells(account, token, deleted);
-        tables::TOKENS.put(self.link, cells).await
+        let columns = row::token_columns(account, token, deleted);
+        tables::TOKENS.put(self.link, columns).await
     }
 
     async fn remove_token(&mut self, account: AccountId, token: TokenNumber) -> Result<()> {
@@ -176,8 +176,8 @@ impl Transaction for SqlRows<'_> {
             let sql = "DELETE FROM restrictions WHERE account = $1";
             return self.link.execute(sql, &[account.into()]).await.map(drop);
         }
-        let cells = row::restrictions_cells(account, restrictions);
-        tables::RESTRICTIONS.put(self.link, cells).await
+        let columns = row::restrictions_columns(account, restrictions);
+        tables::RESTRICTIONS.put(self.link, columns).await
     }
 
     async fn session(&mut self, cookie: &CodeHash) -> Result<Option<(AccountId, StoredSession)>> {
@@ -209,8 +209,8 @@ impl Transaction for SqlRows<'_> {
         account: AccountId,
         session: &StoredSession,
     ) -> Result<()> {
-        let cells = row::session_cells(cookie, account, session);
-        tables::SESSIONS.put(self.link, cells).await
+        let columns = (*cookie, columns::of_session(account, session));
+        tables::SESSIONS.put(self.link, columns).await
     }
 
     async fn remove_sessions(&mut self, cookies: &[CodeHash]) -> Result<u64> {
@@ -226,7 +226,7 @@ impl Transaction for SqlRows<'_> {
     async fn add_failures(&mut self, account: AccountId, failures: &[Failure]) -> Result<()> {
         let mut rows = Rows::new(&tables::FAILURES);
         for (failure, key) in failures.iter().zip(self.keys) {
-            rows.push(row::failure_cells(account, *key, failure));
+            rows.push(row::failure_columns(account, *key, failure));
         }
         rows.send(self.link, Conflict::Keep).await?;
         let sql = "DELETE FROM failures WHERE account = $1 AND id <=

@@ -25,8 +25,9 @@
 use redb::{ReadTransaction, ReadableTable, TableDefinition};
 
 use super::result::Result;
-use crate::auth::{AccountId, Email};
-use crate::store::account::{Account, AccountRecord};
+use crate::auth::AccountId;
+use crate::store::account::Account;
+use crate::store::columns::{self, AccountColumns};
 use crate::store::rows::AccountRow;
 
 /// Accounts by their number.
@@ -34,9 +35,8 @@ pub const ACCOUNTS: TableDefinition<u64, Value> = TableDefinition::new("accounts
 /// Account numbers by e-mail address.
 pub const EMAILS: TableDefinition<&str, u64> = TableDefinition::new("emails");
 
-/// Created, last serial number of a token, e-mail address, password hash.
-pub type Value = (u64, u32, &'static str, Option<&'static str>);
-pub type ValueRef<'a> = (u64, u32, &'a str, Option<&'a str>);
+/// All columns but the number.
+pub type Value = AccountColumns<'static>;
 
 /// All accounts, oldest first.
 pub fn all(read: &ReadTransaction) -> Result<Vec<Account>> {
@@ -44,8 +44,8 @@ pub fn all(read: &ReadTransaction) -> Result<Vec<Account>> {
     let mut all = Vec::new();
     for found in accounts.iter()? {
         let (id, value) = found?;
-        let row = row(AccountId(id.value()), value.value());
-        all.push(AccountRecord::from(row).account);
+        let id = AccountId(id.value());
+        all.push(columns::account(id, value.value()).into());
     }
     Ok(all)
 }
@@ -60,40 +60,13 @@ pub fn youngest(read: &ReadTransaction, limit: usize) -> Result<Vec<AccountId>> 
     Ok(youngest)
 }
 
-/// Whether there is such an account.
-pub fn exists(read: &ReadTransaction, id: AccountId) -> Result<bool> {
-    Ok(read.open_table(ACCOUNTS)?.get(id.0)?.is_some())
-}
-
 /// The account with this number.
-pub fn by_id(read: &ReadTransaction, id: AccountId) -> Result<Option<AccountRecord>> {
-    let value = read.open_table(ACCOUNTS)?.get(id.0)?;
-    Ok(value.map(|value| row(id, value.value()).into()))
-}
-
-/// The account with this e-mail address.
-pub fn by_email(read: &ReadTransaction, email: &Email) -> Result<Option<AccountRecord>> {
-    match read.open_table(EMAILS)?.get(email.as_str())? {
-        Some(id) => by_id(read, AccountId(id.value())),
-        None => Ok(None),
-    }
-}
-
-/// The row of an account.
-pub fn row(id: AccountId, (created, last_serial, email, password): ValueRef) -> AccountRow {
-    AccountRow {
-        id,
-        email: email.to_owned(),
-        created,
-        last_serial,
-        password: password.map(str::to_owned),
-    }
-}
-
-/// What is stored of a row.
-pub fn value(row: &AccountRow) -> ValueRef<'_> {
-    let password = row.password.as_deref();
-    (row.created, row.last_serial, &row.email, password)
+pub fn by_id(
+    accounts: &impl ReadableTable<u64, Value>,
+    id: AccountId,
+) -> Result<Option<AccountRow>> {
+    let value = accounts.get(id.0)?;
+    Ok(value.map(|value| columns::account(id, value.value())))
 }
 
 #[cfg(test)]
@@ -120,7 +93,7 @@ mod tests {
         assert_eq!(bytes((2, 3, &longest[1..], None))[..2], [253, 2]);
     }
 
-    fn bytes(value: ValueRef) -> Vec<u8> {
+    fn bytes(value: AccountColumns<'_>) -> Vec<u8> {
         <Value as redb::Value>::as_bytes(&value)
     }
 }

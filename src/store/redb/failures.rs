@@ -17,6 +17,7 @@ use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransact
 use super::result::Result;
 use crate::auth::AccountId;
 use crate::store::clock;
+use crate::store::columns::{self, FailureColumns};
 use crate::store::entry_id::EntryId;
 use crate::store::failure::{Failure, FailureFilter, FailurePage, MAX_FAILURES};
 use crate::store::token_number::TokenNumber;
@@ -24,9 +25,8 @@ use crate::store::token_number::TokenNumber;
 /// Time, bytes, token, status and code by account and sequence number.
 pub const FAILURES: TableDefinition<(u64, u64), Value> = TableDefinition::new("failures");
 
-/// Time, bytes, token, status, code.
-pub type Value = (u64, u64, u32, u16, &'static str);
-type ValueRef<'a> = (u64, u64, u32, u16, &'a str);
+/// All columns but the account and the sequence number.
+pub type Value = FailureColumns<'static>;
 
 /// At most `limit` failures that pass the filter, newest first, with sequence numbers below
 /// `before`. All of an account are read if need be: there are [`MAX_FAILURES`].
@@ -51,23 +51,12 @@ pub fn page(
             next_before = failures.last().map(|(id, _)| *id);
             break;
         }
-        failures.push((EntryId::from(key.value().1), failure(value)));
+        failures.push((EntryId::from(key.value().1), columns::failure(value)));
     }
     Ok(FailurePage {
         failures,
         next_before,
     })
-}
-
-/// The failure of a row.
-pub fn failure((time, input_bytes, token, status, code): ValueRef<'_>) -> Failure {
-    Failure {
-        time: clock::from_milliseconds(time),
-        token: TokenNumber(token),
-        status,
-        code: code.to_owned(),
-        input_bytes,
-    }
 }
 
 /// The table, open for writing.
@@ -94,13 +83,7 @@ impl<'t> FailureTable<'t> {
 
     /// Writes a failure, and removes none.
     pub fn load(&mut self, account: AccountId, sequence: u64, failure: &Failure) -> Result<()> {
-        let value = (
-            clock::to_milliseconds(failure.time),
-            failure.input_bytes,
-            failure.token.0,
-            failure.status,
-            &*failure.code,
-        );
+        let value = columns::of_failure(failure);
         self.0.insert((account.0, sequence), value)?;
         Ok(())
     }

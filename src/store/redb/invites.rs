@@ -7,7 +7,7 @@
 //!
 //! An invitation is removed in the commit that makes its account.
 
-use redb::{ReadTransaction, TableDefinition};
+use redb::{ReadableTable, TableDefinition};
 
 use super::result::Result;
 use crate::auth::CodeHash;
@@ -16,7 +16,9 @@ use crate::auth::CodeHash;
 pub const INVITES: TableDefinition<&CodeHash, u64> = TableDefinition::new("invites");
 
 /// When the invitation ends; `None` if it is used or unknown.
-pub fn end(read: &ReadTransaction, code: &CodeHash) -> Result<Option<u64>> {
-    let end = read.open_table(INVITES)?.get(code)?;
-    Ok(end.map(|end| end.value()))
+pub fn end(
+    invites: &impl ReadableTable<&'static CodeHash, u64>,
+    code: &CodeHash,
+) -> Result<Option<u64>> {
+    Ok(invites.get(code)?.map(|end| end.value()))
 }

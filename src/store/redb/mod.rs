@@ -1,6 +1,6 @@
-//! The engine that keeps everything in one redb file.
+//! The engine that stores everything in one redb file.
 //!
-//! | table | key | value | drawn in |
+//! | table | key | value | layout in |
 //! |---|---|---|---|
 //! | `meta` | name | number | [`meta`] |
 //! | `accounts` | account | e-mail, creation, last serial number, password hash | [`accounts`] |
@@ -45,32 +45,35 @@ pub use backup::Backup;
 pub use database::Database;
 pub use snapshot::{FileSnapshot, check_file};
 
-use super::account::{Account, AccountRecord};
+use super::account::Account;
 use super::clock;
 use super::engine::{Command, Engine, Outcome, SessionRecord, Snapshot};
 use super::entry_id::EntryId;
 use super::error::{OpenError, Result, StoreError};
 use super::failure::{FailureFilter, FailurePage};
+use super::rows::AccountRow;
 use super::session::StoredSession;
 use super::token::{AccountAccess, TokenUsage};
 use super::token_number::TokenNumber;
 use super::usage::{Days, UsageDay, UsageFilter, UsagePage, UsageTotals};
 use crate::auth::{AccountId, CodeHash, Email};
+use accounts::{ACCOUNTS, EMAILS};
+use invites::INVITES;
+use sessions::{ACCOUNT_SESSIONS, SESSIONS};
 use tables::Tables;
-use tokens::AccessReader;
 
 /// The most bytes that the engine takes: pages of the database, and those of a backup being made.
 pub const MEMORY: usize = database::CACHE_BYTES + backup::CACHE_BYTES;
 
-/// How much [`Engine::probe`] writes: the size of some commits, so that the very next one does not
-/// find the disk full again. With the pages around it, this takes 256 KiB of the file, which keeps
-/// them.
+/// The bytes that [`Engine::probe`] writes: the size of some commits, so that the very next one
+/// does not find the disk full again. With the pages around it, this takes 256 KiB of the file,
+/// which keeps them.
 const PROBE_BYTES: usize = 252 << 10;
 
 /// The table that a probe makes and removes.
 const PROBE: TableDefinition<(), &[u8]> = TableDefinition::new("room");
 
-/// Where the database of a data folder lies.
+/// The path of the database in a data folder.
 pub fn database_path(data: &Path) -> PathBuf {
     data.join("towebp.redb")
 }
@@ -96,12 +99,18 @@ impl RedbEngine {
 }
 
 impl Engine for RedbEngine {
-    fn account(&self, id: AccountId) -> Result<Option<AccountRecord>> {
-        self.database.read(|read| accounts::by_id(read, id))
+    fn account(&self, id: AccountId) -> Result<Option<AccountRow>> {
+        self.database
+            .read(|read| accounts::by_id(&read.open_table(ACCOUNTS)?, id))
     }
 
-    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>> {
-        self.database.read(|read| accounts::by_email(read, email))
+    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRow>> {
+        self.database.read(|read| {
+            let Some(id) = read.open_table(EMAILS)?.get(email.as_str())? else {
+                return Ok(None);
+            };
+            accounts::by_id(&read.open_table(ACCOUNTS)?, AccountId(id.value()))
+        })
     }
 
     fn accounts(&self) -> Result<Vec<Account>> {
@@ -109,12 +118,11 @@ impl Engine for RedbEngine {
     }
 
     fn access(&self, id: AccountId) -> Result<Option<AccountAccess>> {
-        self.database.read(|read| {
-            if !accounts::exists(read, id)? {
-                return Ok(None);
-            }
-            AccessReader::open(read)?.access(id).map(Some)
-        })
+        let access = self
+            .database
+            .read(|read| tokens::access_reader(read)?(id))?;
+        // Each account has the token `default`, which cannot be deleted.
+        Ok(Some(access).filter(|access| !access.tokens.is_empty()))
     }
 
     fn each_access(
@@ -123,9 +131,9 @@ impl Engine for RedbEngine {
         each: &mut dyn FnMut(AccountId, AccountAccess),
     ) -> Result<()> {
         self.database.read(|read| {
-            let reader = AccessReader::open(read)?;
+            let access = tokens::access_reader(read)?;
             for id in accounts::youngest(read, limit)? {
-                each(id, reader.access(id)?);
+                each(id, access(id)?);
             }
             Ok(())
         })
@@ -153,11 +161,15 @@ impl Engine for RedbEngine {
     }
 
     fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>> {
-        self.database.read(|read| sessions::all_of(read, account))
+        self.database.read(|read| {
+            let index = read.open_table(ACCOUNT_SESSIONS)?;
+            sessions::all_of(&index, &read.open_table(SESSIONS)?, account)
+        })
     }
 
     fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>> {
-        self.database.read(|read| invites::end(read, code))
+        self.database
+            .read(|read| invites::end(&read.open_table(INVITES)?, code))
     }
 
     fn usage_page(

@@ -1,24 +1,24 @@
-//! All that is stored in redb, as rows that belong to no engine.
+//! Reads all tables as rows that are independent of the engine.
 
 use redb::{ReadTransaction, ReadableTable};
 
-use super::accounts::{self, ACCOUNTS};
-use super::failures::{self, FAILURES};
+use super::accounts::ACCOUNTS;
+use super::failures::FAILURES;
 use super::invites::INVITES;
 use super::meta::{self, META};
 use super::result::Result;
-use super::tokens::{self, AccessReader};
+use super::tokens::{self, RESTRICTIONS};
 use super::usage::{self, HISTORY};
 use crate::auth::AccountId;
+use crate::store::columns;
 use crate::store::rows::Row;
 use crate::store::token::Restrictions;
 use crate::store::usage::{Days, UsageTotals};
 
-/// What is done with each row.
+/// The function that takes each row.
 type Each<'a> = dyn FnMut(Row) -> Result<()> + 'a;
 
-/// Calls `each` with all that is stored but sessions, in the order that [`crate::store::rows`]
-/// says.
+/// Calls `each` with all rows but sessions, in the order of [`crate::store::rows`].
 pub fn each(read: &ReadTransaction, each: &mut Each<'_>) -> Result<()> {
     let last = read.open_table(META)?.get("last_account")?;
     each(Row::Store {
@@ -33,22 +33,22 @@ pub fn each(read: &ReadTransaction, each: &mut Each<'_>) -> Result<()> {
     for row in read.open_table(ACCOUNTS)?.iter()? {
         let (id, value) = row?;
         let id = AccountId(id.value());
-        each(Row::Account(accounts::row(id, value.value())))?;
+        each(Row::Account(columns::account(id, value.value())))?;
         each_of(read, id, each)?;
     }
     Ok(())
 }
 
-/// Calls `each` with what is an account's.
+/// Calls `each` with the rows of an account.
 fn each_of(read: &ReadTransaction, account: AccountId, each: &mut Each<'_>) -> Result<()> {
     for (token, deleted) in tokens::all(read, account)? {
         each(Row::Token { token, deleted })?;
     }
-    let restrictions = AccessReader::open(read)?.access(account)?.restrictions;
+    let restrictions = tokens::restrictions_in(&read.open_table(RESTRICTIONS)?, account)?;
     if restrictions != Restrictions::default() {
         each(Row::Restrictions(restrictions))?;
     }
-    let removed = usage::sums(usage::removed(read, account)?);
+    let removed = columns::totals(usage::removed(read, account)?);
     if removed != UsageTotals::default() {
         each(Row::Removed(removed))?;
     }
@@ -62,7 +62,7 @@ fn each_of(read: &ReadTransaction, account: AccountId, each: &mut Each<'_>) -> R
     }
     let failures = read.open_table(FAILURES)?;
     for row in failures.range((id, 0)..=(id, u64::MAX))? {
-        each(Row::Failure(failures::failure(row?.1.value())))?;
+        each(Row::Failure(columns::failure(row?.1.value())))?;
     }
     Ok(())
 }

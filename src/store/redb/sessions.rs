@@ -25,11 +25,12 @@
 
 use redb::{ReadTransaction, ReadableTable, TableDefinition};
 
-use super::accounts;
+use super::accounts::{self, ACCOUNTS};
 use super::result::Result;
 use crate::auth::{AccountId, CodeHash};
+use crate::store::columns::{self, SessionColumns};
 use crate::store::engine::SessionRecord;
-use crate::store::session::{Browser, SessionTimes, StoredSession};
+use crate::store::session::StoredSession;
 
 /// Sessions by the hash of the cookie.
 pub const SESSIONS: TableDefinition<&CodeHash, Value> = TableDefinition::new("sessions");
@@ -40,34 +41,24 @@ pub const SESSION_ENDS: TableDefinition<(u64, &CodeHash), ()> =
 pub const ACCOUNT_SESSIONS: TableDefinition<(u64, &CodeHash), ()> =
     TableDefinition::new("account_sessions");
 
-/// Account, beginning, last use, end, latest end, the browser's name and its network.
-pub type Value = (u64, u64, u64, u64, u64, &'static str, &'static str);
-pub type ValueRef<'a> = (u64, u64, u64, u64, u64, &'a str, &'a str);
+/// All columns but the hash of the cookie.
+pub type Value = SessionColumns<'static>;
 
 /// The session of the cookie with this hash; `None` if there is none, or its account is deleted.
 pub fn find(read: &ReadTransaction, cookie: &CodeHash) -> Result<Option<SessionRecord>> {
     let Some(value) = read.open_table(SESSIONS)?.get(cookie)? else {
         return Ok(None);
     };
-    let (account, session) = session(value.value());
-    let record = accounts::by_id(read, account)?;
-    Ok(record.map(|record| SessionRecord {
-        record,
+    let (account, session) = columns::session(value.value());
+    let account = accounts::by_id(&read.open_table(ACCOUNTS)?, account)?;
+    Ok(account.map(|account| SessionRecord {
+        account,
         times: session.times,
     }))
 }
 
 /// The sessions of an account with the hashes of their cookies.
 pub fn all_of(
-    read: &ReadTransaction,
-    account: AccountId,
-) -> Result<Vec<(CodeHash, StoredSession)>> {
-    let index = read.open_table(ACCOUNT_SESSIONS)?;
-    all_in(&index, &read.open_table(SESSIONS)?, account)
-}
-
-/// As [`all_of`], in these tables.
-pub fn all_in(
     index: &impl ReadableTable<(u64, &'static CodeHash), ()>,
     sessions: &impl ReadableTable<&'static CodeHash, Value>,
     account: AccountId,
@@ -77,43 +68,10 @@ pub fn all_in(
     for row in index.range((account.0, &first)..=(account.0, &last))? {
         let cookie = *row?.0.value().1;
         if let Some(value) = sessions.get(&cookie)? {
-            all.push((cookie, session(value.value()).1));
+            all.push((cookie, columns::session(value.value()).1));
         }
     }
     Ok(all)
-}
-
-/// What is stored of a session.
-pub fn value(account: AccountId, session: &StoredSession) -> ValueRef<'_> {
-    let StoredSession { times, browser } = session;
-    (
-        account.0,
-        times.created,
-        times.used,
-        times.end,
-        times.latest,
-        &browser.name,
-        &browser.network,
-    )
-}
-
-/// The account and the session of a row.
-pub fn session(
-    (account, created, used, end, latest, name, network): ValueRef,
-) -> (AccountId, StoredSession) {
-    let session = StoredSession {
-        times: SessionTimes {
-            created,
-            used,
-            end,
-            latest,
-        },
-        browser: Browser {
-            name: name.to_owned(),
-            network: network.to_owned(),
-        },
-    };
-    (AccountId(account), session)
 }
 
 #[cfg(test)]
@@ -138,7 +96,7 @@ mod tests {
             b"F",                      // name
             b"10",                     // network
         ];
-        let value: ValueRef = (7, 1, 2, end, 3, "F", "10");
+        let value: SessionColumns<'_> = (7, 1, 2, end, 3, "F", "10");
         assert_eq!(<Value as redb::Value>::as_bytes(&value), drawn.concat());
     }
 }

@@ -7,7 +7,7 @@ use redb::{ReadableTable, Table, WriteTransaction};
 
 use super::accounts::{self, ACCOUNTS, EMAILS};
 use super::failures::FailureTable;
-use super::invites::INVITES;
+use super::invites::{self, INVITES};
 use super::meta::{self, META};
 use super::result::Result;
 use super::sessions::{self, ACCOUNT_SESSIONS, SESSION_ENDS, SESSIONS};
@@ -15,6 +15,7 @@ use super::tokens::{self, RESTRICTIONS, TOKENS};
 use super::usage::UsageTables;
 use crate::auth::{AccountId, CodeHash};
 use crate::store::apply::{self, Transaction};
+use crate::store::columns;
 use crate::store::engine::{Command, OldRows, Outcome};
 use crate::store::failure::Failure;
 use crate::store::rows::AccountRow;
@@ -53,7 +54,7 @@ pub fn create(write: &WriteTransaction) -> Result<()> {
     Tables::open(write).map(drop)
 }
 
-/// The result of something that waits for nothing.
+/// The result of a future that is ready at once.
 pub fn ready<T>(work: impl Future<Output = T>) -> T {
     match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
@@ -101,8 +102,7 @@ impl Transaction for Tables<'_> {
     type Error = redb::Error;
 
     async fn account(&mut self, id: AccountId) -> Result<Option<AccountRow>> {
-        let value = self.accounts.get(id.0)?;
-        Ok(value.map(|value| accounts::row(id, value.value())))
+        accounts::by_id(&self.accounts, id)
     }
 
     async fn account_of(&mut self, email: &str) -> Result<Option<AccountId>> {
@@ -116,7 +116,7 @@ impl Transaction for Tables<'_> {
             self.emails.remove(&*before.email)?;
         }
         self.emails.insert(&*account.email, account.id.0)?;
-        let value = accounts::value(account);
+        let value = columns::of_account(account);
         self.accounts.insert(account.id.0, value)?;
         Ok(())
     }
@@ -146,7 +146,7 @@ impl Transaction for Tables<'_> {
     }
 
     async fn invite_end(&mut self, code: &CodeHash) -> Result<Option<u64>> {
-        Ok(self.invites.get(code)?.map(|end| end.value()))
+        invites::end(&self.invites, code)
     }
 
     async fn put_invite(&mut self, code: &CodeHash, end: u64) -> Result<()> {
@@ -174,7 +174,7 @@ impl Transaction for Tables<'_> {
         deleted: Option<u64>,
     ) -> Result<()> {
         let key = (account.0, token.number.0);
-        self.tokens.insert(key, tokens::value(token, deleted))?;
+        self.tokens.insert(key, columns::of_token(token, deleted))?;
         Ok(())
     }
 
@@ -203,11 +203,11 @@ impl Transaction for Tables<'_> {
 
     async fn session(&mut self, cookie: &CodeHash) -> Result<Option<(AccountId, StoredSession)>> {
         let value = self.sessions.get(cookie)?;
-        Ok(value.map(|value| sessions::session(value.value())))
+        Ok(value.map(|value| columns::session(value.value())))
     }
 
     async fn sessions(&mut self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>> {
-        sessions::all_in(&self.by_account, &self.sessions, account)
+        sessions::all_of(&self.by_account, &self.sessions, account)
     }
 
     async fn ended_sessions(&mut self, now: u64) -> Result<Vec<CodeHash>> {
@@ -230,7 +230,7 @@ impl Transaction for Tables<'_> {
         session: &StoredSession,
     ) -> Result<()> {
         self.remove_sessions(&[*cookie]).await?;
-        let value = sessions::value(account, session);
+        let value = columns::of_session(account, session);
         self.sessions.insert(cookie, value)?;
         self.ends.insert((session.times.end, cookie), ())?;
         self.by_account.insert((account.0, cookie), ())?;
@@ -241,7 +241,7 @@ impl Transaction for Tables<'_> {
         let mut removed = 0;
         for cookie in cookies {
             let row = self.sessions.remove(cookie)?;
-            let row = row.map(|value| sessions::session(value.value()));
+            let row = row.map(|value| columns::session(value.value()));
             if let Some((account, session)) = row {
                 self.ends.remove((session.times.end, cookie))?;
                 self.by_account.remove((account.0, cookie))?;

@@ -25,67 +25,36 @@
 //! [`Value`]. An account that the operator has set nothing for has no row in
 //! `restrictions`.
 
-use std::num::{NonZeroU32, NonZeroU64};
-
-use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition};
+use redb::{ReadTransaction, ReadableTable, TableDefinition};
 
 use super::result::Result;
 use crate::auth::AccountId;
-use crate::store::clock;
-use crate::store::token::{
-    AccountAccess, ApiToken, Limits, PreviousText, Restrictions, TokenSettings,
-};
+use crate::store::columns::{self, TokenColumns};
+use crate::store::token::{AccountAccess, ApiToken, Restrictions};
 use crate::store::token_number::TokenNumber;
 
 /// Tokens by account and number.
 pub const TOKENS: TableDefinition<(u64, u32), Value> = TableDefinition::new("tokens");
-/// What the operator has set, by account.
+/// The limits that the operator has set, by account.
 pub const RESTRICTIONS: TableDefinition<u64, (u64, u64, u64)> =
     TableDefinition::new("restrictions");
 
-/// Created, end, end of the previous serial number, monthly limit, deleted, serial number, previous
-/// serial number, limit by the minute, name, preset.
-pub type Value = (
-    u64,
-    u64,
-    u64,
-    u64,
-    u64,
-    u32,
-    u32,
-    u32,
-    &'static str,
-    &'static str,
-);
-pub type ValueRef<'a> = (u64, u64, u64, u64, u64, u32, u32, u32, &'a str, &'a str);
+/// All columns but the account and the number.
+pub type Value = TokenColumns<'static>;
 
 /// A limit that is not set.
 const NOT_SET: u64 = u64::MAX;
 
-/// Both tables, open for reading.
-pub struct AccessReader {
-    tokens: ReadOnlyTable<(u64, u32), Value>,
-    restrictions: ReadOnlyTable<u64, (u64, u64, u64)>,
-}
-
-impl AccessReader {
-    /// Opens the tables.
-    pub fn open(read: &ReadTransaction) -> Result<AccessReader> {
-        Ok(AccessReader {
-            tokens: read.open_table(TOKENS)?,
-            restrictions: read.open_table(RESTRICTIONS)?,
-        })
-    }
-
-    /// What decides about an account's requests. An account that does not exist has no tokens.
-    pub fn access(&self, account: AccountId) -> Result<AccountAccess> {
-        let tokens = all_in(&self.tokens, account)?.into_iter();
-        let living = tokens.filter(|(_, deleted)| deleted.is_none());
-        Ok(AccountAccess {
-            tokens: living.map(|(token, _)| token).collect(),
-            restrictions: restrictions_in(&self.restrictions, account)?,
-        })
-    }
+/// Opens both tables. Returns a function that reads the tokens and limits of an account; an account
+/// that does not exist has no tokens.
+pub fn access_reader(
+    read: &ReadTransaction,
+) -> Result<impl Fn(AccountId) -> Result<AccountAccess> + use<>> {
+    let (tokens, restrictions) = (read.open_table(TOKENS)?, read.open_table(RESTRICTIONS)?);
+    Ok(move |account| {
+        let restrictions = restrictions_in(&restrictions, account)?;
+        Ok(AccountAccess::new(all_in(&tokens, account)?, restrictions))
+    })
 }
 
 /// All tokens of an account by number, with the times at which some of them were deleted.
@@ -101,12 +70,12 @@ pub fn all_in(
     let mut all = Vec::new();
     for row in tokens.range((account.0, 0)..=(account.0, u32::MAX))? {
         let (key, value) = row?;
-        all.push(stored(key.value().1, value.value()));
+        all.push(columns::token(TokenNumber(key.value().1), value.value()));
     }
     Ok(all)
 }
 
-/// What the operator has set for an account.
+/// The limits that the operator has set for an account.
 pub fn restrictions_in(
     restrictions: &impl ReadableTable<u64, (u64, u64, u64)>,
     account: AccountId,
@@ -115,75 +84,22 @@ pub fn restrictions_in(
     Ok(row.map_or_else(Restrictions::default, |row| restrictions_of(row.value())))
 }
 
-/// What is stored of what the operator has set.
+/// The row of an account's restrictions.
 pub fn restrictions_value(restrictions: Restrictions) -> (u64, u64, u64) {
+    let (disabled, monthly, per_minute) = columns::of_restrictions(restrictions);
     (
-        restrictions.disabled.map_or(0, stored_time),
-        restrictions.monthly.unwrap_or(NOT_SET),
-        restrictions.per_minute.map_or(NOT_SET, u64::from),
+        disabled,
+        monthly.unwrap_or(NOT_SET),
+        per_minute.map_or(NOT_SET, u64::from),
     )
-}
-
-/// A time that 0 does not stand for.
-fn stored_time(time: std::time::SystemTime) -> u64 {
-    clock::to_milliseconds(time).max(1)
 }
 
 fn restrictions_of((disabled, monthly, per_minute): (u64, u64, u64)) -> Restrictions {
-    Restrictions {
-        per_minute: u32::try_from(per_minute).ok(),
-        monthly: (monthly != NOT_SET).then_some(monthly),
-        disabled: (disabled != 0).then(|| clock::from_milliseconds(disabled)),
-    }
-}
-
-/// What is stored of a token, which was deleted at this time, if it was.
-pub fn value(token: &ApiToken, deleted: Option<u64>) -> ValueRef<'_> {
-    let ApiToken {
-        created,
-        serial,
-        previous,
-        settings,
-        ..
-    } = token;
-    (
-        clock::to_milliseconds(*created),
-        settings.ends.map_or(0, stored_time),
-        previous.map_or(0, |previous| stored_time(previous.ends)),
-        settings.limits.monthly.map_or(0, NonZeroU64::get),
-        deleted.unwrap_or(0),
-        *serial,
-        previous.map_or(0, |previous| previous.serial),
-        settings.limits.per_minute.map_or(0, NonZeroU32::get),
-        &settings.name,
-        &settings.preset,
-    )
-}
-
-/// The token of a row, and when it was deleted.
-fn stored(number: u32, value: ValueRef<'_>) -> (ApiToken, Option<u64>) {
-    let (created, ends, previous_ends, monthly, deleted, serial, previous, minute, name, preset) =
-        value;
-    let time = |stored: u64| (stored != 0).then(|| clock::from_milliseconds(stored));
-    let token = ApiToken {
-        number: TokenNumber(number),
-        created: clock::from_milliseconds(created),
-        serial,
-        previous: time(previous_ends).map(|ends| PreviousText {
-            serial: previous,
-            ends,
-        }),
-        settings: TokenSettings {
-            name: name.to_owned(),
-            ends: time(ends),
-            limits: Limits {
-                per_minute: NonZeroU32::new(minute),
-                monthly: NonZeroU64::new(monthly),
-            },
-            preset: preset.to_owned(),
-        },
-    };
-    (token, (deleted != 0).then_some(deleted))
+    columns::restrictions((
+        disabled,
+        (monthly != NOT_SET).then_some(monthly),
+        u32::try_from(per_minute).ok(),
+    ))
 }
 
 #[cfg(test)]
@@ -192,24 +108,6 @@ mod tests {
 
     #[test]
     fn the_value_has_the_layout_that_is_drawn() {
-        let token = ApiToken {
-            number: TokenNumber(9),
-            created: clock::from_milliseconds(1),
-            serial: 6,
-            previous: Some(PreviousText {
-                serial: 7,
-                ends: clock::from_milliseconds(3),
-            }),
-            settings: TokenSettings {
-                name: "n".to_owned(),
-                ends: Some(clock::from_milliseconds(2)),
-                limits: Limits {
-                    per_minute: NonZeroU32::new(8),
-                    monthly: NonZeroU64::new(4),
-                },
-                preset: "p".to_owned(),
-            },
-        };
         let drawn = [
             &[1][..],                  // length of the name
             &[1, 0, 0, 0, 0, 0, 0, 0], // created
@@ -223,10 +121,8 @@ mod tests {
             b"n",
             b"p",
         ];
-        let bytes = <Value as redb::Value>::as_bytes(&value(&token, Some(5)));
-        assert_eq!(bytes, drawn.concat());
-        let back = stored(9, value(&token, Some(5)));
-        assert_eq!(back, (token, Some(5)));
+        let value = (1, 2, 3, 4, 5, 6, 7, 8, "n", "p");
+        assert_eq!(<Value as redb::Value>::as_bytes(&value), drawn.concat());
     }
 
     #[test]

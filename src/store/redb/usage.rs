@@ -47,26 +47,24 @@ use super::blocks::{self, BlockTable, HISTORY_BLOCKS};
 use super::result::Result;
 use crate::auth::AccountId;
 use crate::store::clock;
+use crate::store::columns::{self, EntryColumns, TotalColumns};
 use crate::store::engine::Outcome;
 use crate::store::entry_id::EntryId;
 use crate::store::token_number::TokenNumber;
 use crate::store::usage::{
     Days, MonthlyQuotas, Period, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals,
-    WatermarkKind,
 };
 
 /// Conversions by account and sequence number.
 pub const HISTORY: TableDefinition<(u64, u64), Value> = TableDefinition::new("history");
 /// Entries that were removed, with their bytes in and out, by account.
-pub const HISTORY_REMOVED: TableDefinition<u64, Sums> = TableDefinition::new("history_removed");
+pub const HISTORY_REMOVED: TableDefinition<u64, TotalColumns> =
+    TableDefinition::new("history_removed");
 /// Sums and latest time by account, day, token and format.
 pub const USAGE_DAYS: TableDefinition<DayKey, DayValue> = TableDefinition::new("usage_days");
 
-/// Time, bytes in, bytes out, width, height, milliseconds, token, quality, watermark, format.
-pub type Value = (u64, u64, u64, u32, u32, u32, u32, u8, u8, &'static str);
-pub type ValueRef<'a> = (u64, u64, u64, u32, u32, u32, u32, u8, u8, &'a str);
-/// Conversions, bytes in, bytes out.
-pub type Sums = (u64, u64, u64);
+/// All columns but the account and the sequence number.
+pub type Value = EntryColumns<'static>;
 /// Account, day, token, format.
 pub type DayKey = (u64, u32, u32, &'static str);
 /// Conversions, bytes in, bytes out, latest time of one of them.
@@ -138,7 +136,7 @@ pub fn page(
 }
 
 /// How many entries were removed from the account's history, with their bytes in and out.
-pub fn removed(read: &ReadTransaction, account: AccountId) -> Result<Sums> {
+pub fn removed(read: &ReadTransaction, account: AccountId) -> Result<TotalColumns> {
     let row = read.open_table(HISTORY_REMOVED)?.get(account.0)?;
     Ok(row.map_or_else(Default::default, |row| row.value()))
 }
@@ -256,14 +254,14 @@ fn month_counts(
 }
 
 fn day_sums((conversions, input_bytes, output_bytes, _): DayValue) -> UsageTotals {
-    sums((conversions, input_bytes, output_bytes))
+    columns::totals((conversions, input_bytes, output_bytes))
 }
 
 /// The tables of histories and sums, open for writing.
 pub struct UsageTables<'t> {
     history: Table<'t, (u64, u64), Value>,
     blocks: BlockTable<'t>,
-    removed: Table<'t, u64, Sums>,
+    removed: Table<'t, u64, TotalColumns>,
     days: Table<'t, DayKey, DayValue>,
     /// The conversions by account and month, as far as this transaction has needed them: the days
     /// of a month are read once, however many of its conversions one transaction records.
@@ -301,11 +299,8 @@ impl<'t> UsageTables<'t> {
                 .get(&token)
                 .map_or(1, |count| count.saturating_add(1))
         });
-        if quotas.account.is_some_and(|most| of_account > most.get()) {
-            return Ok(Outcome::QuotaExceeded { of_token: false });
-        }
-        if quotas.token.is_some_and(|most| by_token > most.get()) {
-            return Ok(Outcome::QuotaExceeded { of_token: true });
+        if let Some(of_token) = quotas.exceeded([of_account, by_token]) {
+            return Ok(Outcome::QuotaExceeded { of_token });
         }
         counts.extend([(None, of_account), (Some(entry.token), by_token)]);
         let (removed, ..) = self.removed_of(account)?;
@@ -324,14 +319,15 @@ impl<'t> UsageTables<'t> {
         })
     }
 
-    fn removed_of(&self, account: AccountId) -> Result<Sums> {
+    fn removed_of(&self, account: AccountId) -> Result<TotalColumns> {
         let row = self.removed.get(account.0)?;
         Ok(row.map_or_else(Default::default, |row| row.value()))
     }
 
     /// Writes an entry of a history, and counts nothing.
     pub fn insert(&mut self, account: AccountId, sequence: u64, entry: &UsageEntry) -> Result<()> {
-        self.history.insert((account.0, sequence), value(entry))?;
+        self.history
+            .insert((account.0, sequence), columns::of_entry(entry))?;
         self.blocks.add(account, sequence, entry)
     }
 
@@ -368,14 +364,15 @@ impl<'t> UsageTables<'t> {
 
     /// Writes the sums over the entries that were removed from an account's history.
     pub fn load_removed(&mut self, account: AccountId, removed: UsageTotals) -> Result<()> {
-        self.removed.insert(account.0, stored_sums(removed))?;
+        self.removed
+            .insert(account.0, columns::of_totals(removed))?;
         Ok(())
     }
 
     /// Writes sums of an account by day, token and format, with the latest time of a conversion.
     pub fn load_day(&mut self, account: AccountId, day: &UsageDay, last_used: u64) -> Result<()> {
         let key = (account.0, day.day, day.token.0, &*day.format);
-        let (conversions, input, output) = stored_sums(day.totals);
+        let (conversions, input, output) = columns::of_totals(day.totals);
         self.days
             .insert(key, (conversions, input, output, last_used))?;
         Ok(())
@@ -398,52 +395,16 @@ impl<'t> UsageTables<'t> {
 }
 
 /// The entry of a row of `history`.
-pub fn entry(value: ValueRef) -> Result<UsageEntry> {
-    let (
-        time,
-        input_bytes,
-        output_bytes,
-        width,
-        height,
-        milliseconds,
-        token,
-        quality,
-        watermark,
-        format,
-    ) = value;
-    let watermark = watermark_from_number(watermark)
-        .ok_or_else(|| redb::Error::Corrupted(format!("there is no watermark kind {watermark}")))?;
-    Ok(UsageEntry {
-        time: clock::from_milliseconds(time),
-        token: TokenNumber(token),
-        format: format.to_owned(),
-        input_bytes,
-        output_bytes,
-        width,
-        height,
-        quality,
-        watermark,
-        milliseconds,
-    })
-}
-
-fn value(entry: &UsageEntry) -> ValueRef<'_> {
-    (
-        clock::to_milliseconds(entry.time),
-        entry.input_bytes,
-        entry.output_bytes,
-        entry.width,
-        entry.height,
-        entry.milliseconds,
-        entry.token.0,
-        entry.quality,
-        watermark_number(entry.watermark),
-        &entry.format,
-    )
+pub fn entry(value: EntryColumns<'_>) -> Result<UsageEntry> {
+    let missing = || redb::Error::Corrupted(format!("there is no watermark kind {}", value.8));
+    columns::entry(value).ok_or_else(missing)
 }
 
 /// The sums with an entry more.
-fn with((conversions, input_bytes, output_bytes): Sums, entry: &UsageEntry) -> Sums {
+fn with(
+    (conversions, input_bytes, output_bytes): TotalColumns,
+    entry: &UsageEntry,
+) -> TotalColumns {
     (
         conversions.saturating_add(1),
         input_bytes.saturating_add(entry.input_bytes),
@@ -451,41 +412,10 @@ fn with((conversions, input_bytes, output_bytes): Sums, entry: &UsageEntry) -> S
     )
 }
 
-/// Sums as the rest of the program sees them.
-pub fn sums((conversions, input_bytes, output_bytes): Sums) -> UsageTotals {
-    UsageTotals {
-        conversions,
-        input_bytes,
-        output_bytes,
-    }
-}
-
-fn stored_sums(totals: UsageTotals) -> Sums {
-    (totals.conversions, totals.input_bytes, totals.output_bytes)
-}
-
-fn watermark_number(kind: WatermarkKind) -> u8 {
-    match kind {
-        WatermarkKind::None => 0,
-        WatermarkKind::Text => 1,
-        WatermarkKind::Image => 2,
-        WatermarkKind::Both => 3,
-    }
-}
-
-fn watermark_from_number(number: u8) -> Option<WatermarkKind> {
-    match number {
-        0 => Some(WatermarkKind::None),
-        1 => Some(WatermarkKind::Text),
-        2 => Some(WatermarkKind::Image),
-        3 => Some(WatermarkKind::Both),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::usage::WatermarkKind;
 
     #[test]
     fn the_value_has_the_layout_that_is_drawn() {
@@ -513,21 +443,8 @@ mod tests {
             watermark: WatermarkKind::Both,
             milliseconds: 6,
         };
-        assert_eq!(
-            <Value as redb::Value>::as_bytes(&value(&entry)),
-            drawn.concat()
-        );
-        assert_eq!(super::entry(value(&entry)).unwrap(), entry);
-    }
-
-    #[test]
-    fn every_watermark_kind_comes_back_from_its_number() {
-        for number in 0..4 {
-            assert_eq!(
-                watermark_from_number(number).map(watermark_number),
-                Some(number)
-            );
-        }
-        assert_eq!(watermark_from_number(4), None);
+        let value = columns::of_entry(&entry);
+        assert_eq!(<Value as redb::Value>::as_bytes(&value), drawn.concat());
+        assert_eq!(super::entry(value).unwrap(), entry);
     }
 }

@@ -68,10 +68,13 @@ fn accounts_are_found_by_number_and_by_address(engine: &dyn Engine) {
         Outcome::Unchanged
     );
     assert_eq!(engine.accounts().unwrap(), [first.clone(), second.clone()]);
-    assert_eq!(engine.account(first.id).unwrap().unwrap().account, first);
+    assert_eq!(
+        Account::from(engine.account(first.id).unwrap().unwrap()),
+        first
+    );
     assert!(engine.account(AccountId(6)).unwrap().is_none());
     let found = engine.account_by_email(&email("second@example.org"));
-    assert_eq!(found.unwrap().unwrap().account, second);
+    assert_eq!(Account::from(found.unwrap().unwrap()), second);
     let found = engine.account_by_email(&email("third@example.org"));
     assert!(found.unwrap().is_none());
     for limit in 0..3 {
@@ -368,7 +371,7 @@ fn a_password_is_replaced_only_if_it_is_the_verified_one(engine: &dyn Engine) {
     for (cookie, account) in [(kept, owner.id), (ended, owner.id), (others, other.id)] {
         assert!(one(engine, start(cookie, account, 100, 0)).changed());
     }
-    let stored = || engine.account(owner.id).unwrap().unwrap().password_hash;
+    let stored = || engine.account(owner.id).unwrap().unwrap().password;
     assert_eq!(
         one(engine, set(owner.id, "$b", Some("$a"), None)),
         Outcome::Unchanged
@@ -402,7 +405,7 @@ fn an_address_is_replaced_unless_it_is_taken(engine: &dyn Engine) {
     };
     let found = |address| {
         let found = engine.account_by_email(&email(address)).unwrap();
-        found.map(|record| record.account.id)
+        found.map(|account| account.id)
     };
     assert!(one(engine, start([1; 32], owner.id, 100, 0)).changed());
     assert_eq!(
@@ -429,7 +432,7 @@ fn an_address_is_replaced_unless_it_is_taken(engine: &dyn Engine) {
     // What one has given up, another may take.
     assert!(one(engine, set(other.id, "owner@example.org", None)).changed());
     let session = engine.session(&[1; 32]).unwrap().unwrap();
-    assert_eq!(session.record.account.email, "new@example.org");
+    assert_eq!(session.account.email, "new@example.org");
 }
 
 fn sessions_start_move_and_end(engine: &dyn Engine) {
@@ -441,7 +444,7 @@ fn sessions_start_move_and_end(engine: &dyn Engine) {
     );
     assert!(one(engine, start(cookie, owner.id, 100, 0)).changed());
     let session = engine.session(&cookie).unwrap().unwrap();
-    assert_eq!(session.record.account, owner);
+    assert_eq!(Account::from(session.account), owner);
     assert_eq!(session.times, times(100));
     let renew = |cookie, end, browser| Command::RenewSession {
         cookie,

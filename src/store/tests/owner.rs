@@ -1,6 +1,7 @@
 //! Passwords: who may change them, and who has to wait after wrong ones.
 
 use super::*;
+use crate::auth::Origin;
 
 #[test]
 fn the_operator_sets_and_replaces_passwords() {
@@ -42,14 +43,11 @@ fn the_operator_sets_and_replaces_passwords() {
 
     let short = store.set_password(owner.id, "short");
     assert!(
-        matches!(&short, Err(SetPasswordError::Password(text)) if text.contains("5 characters")),
+        matches!(&short, Err(OwnerError::NewPassword(text)) if text.contains("5 characters")),
         "{short:?}"
     );
     let nobody = store.set_password(AccountId(other.id.0 + 1), "correct horse");
-    assert!(
-        matches!(nobody, Err(SetPasswordError::NoAccount)),
-        "{nobody:?}"
-    );
+    assert!(matches!(nobody, Err(OwnerError::NoAccount)), "{nobody:?}");
     drop(store);
     assert!(
         folder
@@ -101,7 +99,7 @@ fn guesses_from_unknown_browsers_do_not_make_a_known_one_wait() {
     );
 
     let record = store.engine.account(owner.id).unwrap();
-    let hash = record.unwrap().password_hash.unwrap();
+    let hash = record.unwrap().password.unwrap();
     let device = auth::verify_device_cookie(&stolen, &store.secret, owner.id, &hash).unwrap();
     exhaust(&store, EMAIL, Origin::Device(device));
     assert!(has_to_wait(Some(&stolen)), "a thief may guess on");
@@ -269,12 +267,12 @@ fn the_operator_sets_an_address() {
     );
     assert!(matches!(
         set(other.id, "new@example.org"),
-        Err(SetEmailError::Taken)
+        Err(OwnerError::EmailTaken)
     ));
-    assert!(matches!(set(other.id, "new"), Err(SetEmailError::Email(_))));
+    assert!(matches!(set(other.id, "new"), Err(OwnerError::NewEmail(_))));
     let nobody = AccountId(other.id.0 + 1);
     assert!(matches!(
         set(nobody, "a@example.org"),
-        Err(SetEmailError::NoAccount)
+        Err(OwnerError::NoAccount)
     ));
 }

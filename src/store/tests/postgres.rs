@@ -8,7 +8,7 @@
 pub mod server;
 
 use crate::store::engine::Engine;
-use crate::store::postgres::{Migrate, PostgresEngine, PostgresSettings};
+use crate::store::postgres::{PostgresEngine, PostgresSettings};
 
 /// A database of its own, and the settings to reach it.
 pub struct TestDatabase {
@@ -37,7 +37,7 @@ impl TestDatabase {
     }
 
     pub fn engine(&self) -> PostgresEngine {
-        PostgresEngine::open(&self.settings, Migrate::IfEmpty).expect("it is reachable")
+        PostgresEngine::open(&self.settings).expect("it is reachable")
     }
 
     /// Carries out a statement as another client of this server does.

@@ -186,10 +186,10 @@ pub(crate) fn answers(engine: &dyn Engine) -> Vec<String> {
     for account in accounts {
         let id = account.id;
         let record = engine.account(id).unwrap().unwrap();
-        add(format!("{:?} {:?}", record.account, record.password_hash));
+        add(format!("{record:?}"));
         let email = Email::parse(&account.email).unwrap();
         let found = engine.account_by_email(&email).unwrap().unwrap();
-        add(format!("{:?}", found.account));
+        add(format!("{found:?}"));
         add(format!("{:?}", engine.access(id).unwrap()));
         add(format!("{:?}", engine.usage_totals(id).unwrap()));
         let tokens = engine.tokens(id).unwrap();

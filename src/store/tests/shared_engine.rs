@@ -7,12 +7,13 @@ use std::time::Instant;
 
 use super::disk::Disk;
 use crate::auth::{AccountId, CodeHash, Email, FailedAttempts, Wait};
-use crate::store::account::{Account, AccountRecord};
+use crate::store::account::Account;
 use crate::store::engine::{Command, Engine, Outcome, SessionRecord, Snapshot};
 use crate::store::entry_id::EntryId;
 use crate::store::error::StoreError;
 use crate::store::failure::{FailureFilter, FailurePage};
 use crate::store::redb::RedbEngine;
+use crate::store::rows::AccountRow;
 use crate::store::session::StoredSession;
 use crate::store::token::{AccountAccess, TokenUsage};
 use crate::store::token_number::TokenNumber;
@@ -55,11 +56,11 @@ impl SharedEngine {
 }
 
 impl Engine for SharedEngine {
-    fn account(&self, id: AccountId) -> Result<Option<AccountRecord>, StoreError> {
+    fn account(&self, id: AccountId) -> Result<Option<AccountRow>, StoreError> {
         self.redb()?.account(id)
     }
 
-    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>, StoreError> {
+    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRow>, StoreError> {
         self.redb()?.account_by_email(email)
     }
 

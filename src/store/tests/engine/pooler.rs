@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{account, changed, entry, one, record, settings};
 use crate::store::engine::{Command as Change, Engine, TokenChange};
-use crate::store::postgres::{Migrate, PostgresEngine, PostgresSettings};
+use crate::store::postgres::{PostgresEngine, PostgresSettings};
 use crate::store::tests::Folder;
 use crate::store::tests::postgres::TestDatabase;
 use crate::store::tests::postgres::server::{self, PASSWORD, ROLE};
@@ -73,7 +73,7 @@ impl Drop for Pooler {
 fn open(settings: &PostgresSettings) -> PostgresEngine {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
-        match PostgresEngine::open(settings, Migrate::IfEmpty) {
+        match PostgresEngine::open(settings) {
             Ok(engine) => return engine,
             Err(error) => assert!(Instant::now() < deadline, "{error}"),
         }

@@ -9,7 +9,7 @@ use crate::auth::{AccountId, FailedAttempts};
 use crate::store::clock;
 use crate::store::engine::{Command, Engine, OldRows, Outcome};
 use crate::store::error::{OpenError, StoreError};
-use crate::store::postgres::{Migrate, PostgresEngine};
+use crate::store::postgres::{PostgresEngine, open_snapshot};
 use crate::store::tests::postgres::TestDatabase;
 use crate::store::tests::postgres::server::{self, Postgres};
 use crate::store::usage::{MonthlyQuotas, UsageFilter};
@@ -48,21 +48,19 @@ fn many_programs_make_the_tables_at_once() {
 }
 
 #[test]
-fn a_schema_from_the_future_is_refused_by_its_number() {
+fn another_schema_is_rejected_by_its_number() {
     let (Some(database), Some(server)) = (TestDatabase::new(), server::shared()) else {
         return;
     };
     drop(database.engine());
     database.sql(server, "UPDATE meta SET value = 7 WHERE name = 'schema'");
-    drop(database.engine()); // It does not need a newer program.
-    database.sql(server, "UPDATE meta SET value = 6 WHERE name = 'needs'");
-    for migrate in [Migrate::IfEmpty, Migrate::Always] {
-        let error = PostgresEngine::open(&database.settings, migrate).err();
-        let Some(OpenError::Failed(sentence)) = error else {
+    let opened = PostgresEngine::open(&database.settings).map(drop);
+    for opened in [opened, open_snapshot(&database.settings).map(drop)] {
+        let Err(OpenError::Failed(sentence)) = opened else {
             panic!("it was opened");
         };
         assert!(
-            sentence.contains("schema 7") && sentence.contains("knows schema 6"),
+            sentence.contains("schema 7") && sentence.contains("schema 1 only"),
             "{sentence}"
         );
     }
@@ -75,9 +73,9 @@ fn tables_without_a_column_are_rejected_and_named() {
     };
     drop(database.engine());
     database.sql(server, "ALTER TABLE usage_days DROP COLUMN last_used");
-    for migrate in [Migrate::Never, Migrate::IfEmpty, Migrate::Always] {
-        let error = PostgresEngine::open(&database.settings, migrate).err();
-        let Some(OpenError::Failed(sentence)) = error else {
+    let opened = PostgresEngine::open(&database.settings).map(drop);
+    for opened in [opened, open_snapshot(&database.settings).map(drop)] {
+        let Err(OpenError::Failed(sentence)) = opened else {
             panic!("it was opened");
         };
         let expected = "table usage_days has no column last_used";
@@ -103,7 +101,7 @@ fn what_an_operator_has_to_change_is_told_at_once() {
         (wrong_user, "28000"),
     ] {
         let began = Instant::now();
-        let error = PostgresEngine::open(&settings, Migrate::IfEmpty).err();
+        let error = PostgresEngine::open(&settings).err();
         let Some(OpenError::Failed(sentence)) = error else {
             panic!("it was opened");
         };
@@ -236,7 +234,7 @@ fn the_database_s_clock_holds() {
     let Some(database) = TestDatabase::new() else {
         return;
     };
-    let engine = PostgresEngine::open_at(&database.settings, Migrate::IfEmpty, ahead);
+    let engine = PostgresEngine::open_at(&database.settings, ahead);
     let engine = engine.expect("it is reachable");
     let time = clock::to_milliseconds(ahead()).saturating_add_signed(engine.clock_offset());
     let difference = time.abs_diff(clock::to_milliseconds(SystemTime::now()));
@@ -303,7 +301,7 @@ fn a_promoted_standby_is_found_and_an_old_primary_is_not_used() {
         primary.sql("postgres", "SELECT pg_is_in_recovery()").trim(),
         "f"
     );
-    let again = PostgresEngine::open(&database.settings, Migrate::IfEmpty);
+    let again = PostgresEngine::open(&database.settings);
     for engine in [&engine, &again.expect("it is reachable")] {
         assert!(one(engine, record(owner, entry(4))).changed());
     }

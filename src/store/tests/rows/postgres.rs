@@ -5,7 +5,7 @@ use crate::auth::{AccountId, CodeHash};
 use crate::store::clock;
 use crate::store::copy::{CopyStep, copy_to_folder, copy_to_postgres};
 use crate::store::engine::{Command, Engine};
-use crate::store::postgres::{CopyTarget, Migrate, PostgresEngine, open_snapshot};
+use crate::store::postgres::{CopyTarget, PostgresEngine, open_snapshot};
 use crate::store::redb::{Backup, RedbEngine, check_file, database_path};
 use crate::store::rows::{AccountRow, Row, Tally};
 use crate::store::session::{Browser, SessionTimes, StoredSession};
@@ -183,7 +183,7 @@ fn a_copy_that_was_broken_off_keeps_servers_away_and_is_repeated() {
         });
         assert!(broken.is_err());
     }
-    let opened = PostgresEngine::open(&database.settings, Migrate::IfEmpty);
+    let opened = PostgresEngine::open(&database.settings);
     let Err(OpenError::Failed(sentence)) = opened else {
         panic!("a server started");
     };

@@ -13,6 +13,7 @@ use crate::store::engine::{Command, Engine, OldRows, Outcome, Snapshot, TokenCha
 use crate::store::error::StoreError;
 use crate::store::failure::Failure;
 use crate::store::redb::load::Loader;
+use crate::store::redb::sessions::{ACCOUNT_SESSIONS, SESSIONS};
 use crate::store::redb::{Database, FileSnapshot, RedbEngine, database, sessions};
 use crate::store::session::{Browser, SessionTimes, StoredSession};
 use crate::store::tests::entry;
@@ -86,8 +87,11 @@ pub fn rows(engine: &RedbEngine) -> Result<Rows, StoreError> {
     })?;
     let read: ReadTransaction = engine.database.begin_read()?;
     for account in engine.accounts()? {
-        let mut sessions = sessions::all_of(&read, account.id)
-            .map_err(|error| StoreError::Failed(error.to_string()))?;
+        let sessions = || -> Result<_, redb::Error> {
+            let index = read.open_table(ACCOUNT_SESSIONS)?;
+            sessions::all_of(&index, &read.open_table(SESSIONS)?, account.id)
+        };
+        let mut sessions = sessions().map_err(|error| StoreError::Failed(error.to_string()))?;
         sessions.sort_by_key(|(cookie, _)| *cookie);
         rows.extend(format!("{sessions:?}").bytes());
     }
