@@ -8,7 +8,7 @@ mod table;
 mod value;
 
 pub use address::{Listen, address, listen, public_url};
-pub use given::{Config, Given, PREFIX, Setting, StoreGiven};
+pub use given::{Config, Given, PREFIX, Setting};
 pub use table::{Has, SETTINGS};
 pub use value::{Field, Kind};
 

@@ -6,7 +6,7 @@ pub(super) use command::Account;
 
 use super::failure::Failure;
 use super::names::{escaped, shown};
-use super::output::{IfCreated, Output};
+use super::output::Output;
 use super::shared::must_exist;
 use super::terminal;
 use crate::admin::{AccountUsage, AdminClient, Answer, LimitChange, Request, unexpected};
@@ -300,7 +300,8 @@ struct TokenFile {
     /// The address of the token's account.
     email: String,
     output: Output,
-    if_created: IfCreated,
+    /// Whether a file is replaced that another program creates meanwhile.
+    replaces: bool,
 }
 
 impl TokenOutput {
@@ -331,11 +332,7 @@ impl TokenOutput {
             path: path.to_owned(),
             email: email.trim().to_owned(),
             output,
-            if_created: if force {
-                IfCreated::Replace
-            } else {
-                IfCreated::Fail
-            },
+            replaces: force,
         })))
     }
 
@@ -345,7 +342,7 @@ impl TokenOutput {
         };
         let line = format!("{token}\n");
         file.output
-            .write(line.as_bytes(), 0o600, file.if_created, &Outputs::default())
+            .write(line.as_bytes(), 0o600, file.replaces, &Outputs::default())
             .map_err(|error| {
                 format!(
                     "--output {}: {error}; towebp account token {} prints the token",

@@ -4,14 +4,11 @@ use super::failure::Failure;
 use super::names::shown;
 use super::say;
 use super::settings::DataFlags;
-use super::shared::must_exist;
-use super::shared::snapshot;
+use super::shared::{must_exist, progress_bar, snapshot};
 use crate::process::interrupt::{self, Outputs};
 use crate::store::Backup;
 use crate::{admin, store};
 use clap::{Args, ValueHint};
-use indicatif::ProgressBar;
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 /// Write all accounts and their history into a new file, beside a running server too.
@@ -50,11 +47,7 @@ pub(super) fn run(command: &BackupCommand) -> Result<(), Failure> {
         let backup = Backup::create(&command.file, command.force)?;
         Ok::<_, String>((backup.partial().to_owned(), backup))
     })?;
-    let bar = if io::stderr().is_terminal() {
-        ProgressBar::new(0)
-    } else {
-        ProgressBar::hidden()
-    };
+    let bar = progress_bar();
     let progress = &mut |done, all| {
         bar.set_length(all);
         bar.set_position(done);

@@ -29,7 +29,7 @@ pub(super) struct Check {
 /// A sentence for standard error: there is a problem, or nothing to check.
 pub(super) fn run(command: &Check) -> Result<(), Failure> {
     let settings = &command.settings.0;
-    let (name, (findings, by_server)) = match (&command.file, &settings.store.url) {
+    let (name, (findings, by_server)) = match (&command.file, &settings.store) {
         (Some(file), Some(_)) if !settings.is_by_variable("store") => {
             return Err(Failure::Usage(format!(
                 "{} and --store were given; one of them can be checked at a time",

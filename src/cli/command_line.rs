@@ -1,6 +1,6 @@
-//! The description of the command line: what the commands declare, with what all have alike.
+//! The description of the command line: the declarations of the commands, and their common parts.
 
-use super::examples::{EXAMPLES, environment_note};
+use super::examples::{environment_note, examples};
 use clap::{Arg, ArgAction, Command};
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -48,41 +48,31 @@ pub(super) fn complete(command: Command, path: &[String]) -> Command {
 fn with_negations(mut command: Command) -> Command {
     let is_switch = |arg: &&Arg| matches!(arg.get_action(), ArgAction::SetTrue);
     let switches = command.get_arguments().filter(is_switch);
-    let switches = switches.filter_map(|arg| {
-        Some((
-            arg.get_id().clone(),
-            arg.get_long()?.to_owned(),
-            arg.is_global_set(),
-        ))
-    });
-    let switches: Vec<_> = switches
-        .filter(|(_, long, _)| !long.starts_with("no-"))
-        .collect();
-    for (id, long, is_global) in switches {
-        let negated = format!("no-{long}");
-        command = command
-            .mut_arg(&id, |arg| arg.overrides_with(&negated))
-            .arg(
-                Arg::new(&negated)
-                    .long(&negated)
-                    .action(ArgAction::SetTrue)
-                    .overrides_with(&id)
-                    .global(is_global)
-                    .hide(true),
-            );
+    let switches: Vec<Arg> = switches.cloned().collect();
+    for switch in switches {
+        let long = switch.get_long().unwrap_or("no-");
+        if long.starts_with("no-") {
+            continue;
+        }
+        let (id, negated) = (switch.get_id(), format!("no-{long}"));
+        command = command.mut_arg(id, |arg| arg.overrides_with(&negated)).arg(
+            Arg::new(&negated)
+                .long(&negated)
+                .action(ArgAction::SetTrue)
+                .overrides_with(id)
+                .global(switch.is_global_set())
+                .hide(true),
+        );
     }
     command
 }
 
-/// What stands below the flags.
+/// The text below the flags.
 fn after_help(path: &[String]) -> String {
     let mut text = String::new();
-    let name = path.join(" ");
-    if let Some((_, examples)) = EXAMPLES.iter().find(|(own, _)| *own == name) {
-        text.push_str("Examples:\n");
-        for (meaning, typed) in *examples {
-            writeln!(text, "  # {meaning}\n  {typed}").expect("a String takes everything");
-        }
+    for (index, (meaning, typed)) in examples(path).into_iter().enumerate() {
+        let heading = if index == 0 { "Examples:\n" } else { "" };
+        writeln!(text, "{heading}  # {meaning}\n  {typed}").expect("a String takes everything");
     }
     if let Some(note) = environment_note(path) {
         writeln!(text, "\nEnvironment:\n  {note}").expect("a String takes everything");

@@ -1,6 +1,6 @@
 //! `towebp serve --demo`: makes an account, and converts one picture over HTTP.
 
-use super::output::{IfCreated, Output};
+use super::output::Output;
 use crate::process::interrupt::Outputs;
 use crate::store::{Account, Store, StoreError, saved_percent};
 use std::fmt::Write as _;
@@ -34,7 +34,7 @@ pub fn run(store: &Store, address: SocketAddr, data: &Path) -> Result<(), String
     let (before, after) = (data.join("demo.jpg"), data.join("demo.webp"));
     for (file, bytes) in [(&before, PICTURE), (&after, &webp[..])] {
         Output::find(file)
-            .and_then(|output| output.write(bytes, 0o666, IfCreated::Replace, &Outputs::default()))
+            .and_then(|output| output.write(bytes, 0o666, true, &Outputs::default()))
             .map_err(|error| format!("{}: {error}", file.display()))?;
     }
 

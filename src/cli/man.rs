@@ -1,8 +1,8 @@
 //! `towebp man`: pages of the manual in roff.
 
-use super::examples::EXAMPLES;
+use super::examples::{environment_note, examples};
 use super::failure::Failure;
-use super::{command_line, examples, say, suggest};
+use super::{command_line, say, suggest};
 use clap::{Args, Command, ValueHint};
 use clap_mangen::roff::{Roff, roman};
 use std::fs;
@@ -89,11 +89,10 @@ fn page(command: &Command, path: &[String]) -> io::Result<Vec<u8>> {
         .long_about(description)
         .disable_help_subcommand(true);
     let has_commands = command.has_subcommands();
-    let command = if has_commands {
-        command.mut_subcommand("help", |help| help.hide(true))
-    } else {
-        command
-    };
+    let command = command.mut_subcommands(|sub| {
+        let is_help = sub.get_name() == "help";
+        sub.hide(is_help)
+    });
     let man = clap_mangen::Man::new(command)
         .title(name.to_uppercase())
         .source(format!("towebp {}", env!("CARGO_PKG_VERSION")))
@@ -108,22 +107,21 @@ fn page(command: &Command, path: &[String]) -> io::Result<Vec<u8>> {
         man.render_subcommands_section(&mut page)?;
     }
     let mut rest = Roff::new();
-    if let Some(note) = examples::environment_note(path) {
+    if let Some(note) = environment_note(path) {
         rest.control("SH", ["ENVIRONMENT"]).text([roman(note)]);
     }
     rest.control("SH", ["EXIT STATUS"]).text([roman(
         "0 if all went well, 1 if something failed, 2 if the command line is wrong.",
     )]);
-    let path = path.join(" ");
-    if let Some((_, examples)) = EXAMPLES.iter().find(|(own, _)| *own == path) {
-        rest.control("SH", ["EXAMPLES"]);
-        for (meaning, typed) in *examples {
-            rest.control("PP", []).text([roman(format!("{meaning}:"))]);
-            rest.control("PP", [])
-                .control("nf", [])
-                .text([roman(*typed)])
-                .control("fi", []);
+    for (index, (meaning, typed)) in examples(path).into_iter().enumerate() {
+        if index == 0 {
+            rest.control("SH", ["EXAMPLES"]);
         }
+        rest.control("PP", []).text([roman(format!("{meaning}:"))]);
+        rest.control("PP", [])
+            .control("nf", [])
+            .text([roman(typed)])
+            .control("fi", []);
     }
     rest.to_writer(&mut page)?;
     page.flush()?;

@@ -1,12 +1,10 @@
-//! What is said of mistakes on the command line: clap knows what is wrong, and these are the
-//! sentences.
+//! The sentences about mistakes on the command line that clap finds.
 
 use super::command_line::{named, typed};
 use super::convert::hint;
 use super::suggest;
-use clap::builder::PossibleValue;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command, Error};
+use clap::{Command, Error};
 use std::error::Error as _;
 use std::ffi::OsString;
 
@@ -16,6 +14,10 @@ pub(super) fn sentence(error: &Error, program: &Command, arguments: &[OsString])
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.as_str(),
         _ => "",
+    };
+    let texts = |kind| match error.get(kind) {
+        Some(ContextValue::Strings(texts)) => texts.iter().map(String::as_str).collect(),
+        _ => Vec::new(),
     };
     let (arg, value) = (
         text(ContextKind::InvalidArg),
@@ -30,17 +32,11 @@ pub(super) fn sentence(error: &Error, program: &Command, arguments: &[OsString])
         ErrorKind::InvalidSubcommand => {
             unknown_command(text(ContextKind::InvalidSubcommand), command)
         }
-        ErrorKind::InvalidValue if value.is_empty() => match find(command, arg) {
-            Some(flag) => format!("{} needs a value: {flag}", name(flag)),
-            None => format!("{arg} needs a value"),
-        },
+        ErrorKind::InvalidValue if value.is_empty() => {
+            format!("{} needs a value: {arg}", name(arg))
+        }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
-            let flag = find(command, arg);
-            let name = flag
-                .filter(|flag| !flag.is_positional())
-                .map(|flag| name(flag) + " ");
-            let words = flag.map(Arg::get_possible_values).unwrap_or_default();
-            let words: Vec<&str> = words.iter().map(PossibleValue::get_name).collect();
+            let words = texts(ContextKind::ValidValue);
             let reason = match error.source() {
                 Some(reason) => reason.to_string(),
                 None => format!(
@@ -49,13 +45,21 @@ pub(super) fn sentence(error: &Error, program: &Command, arguments: &[OsString])
                     suggest::word(value, &words)
                 ),
             };
-            format!("{}{value:?}: {reason}", name.unwrap_or_default())
+            match name(arg) {
+                flag if flag.starts_with('-') => format!("{flag} {value:?}: {reason}"),
+                _ => format!("{value:?}: {reason}"),
+            }
         }
         ErrorKind::TooManyValues => {
-            let flag = find(command, arg).map_or(arg.to_owned(), name);
+            let flag = name(arg);
             format!("{flag} takes no value, but {value:?} was given; write {flag} alone")
         }
-        ErrorKind::MissingRequiredArgument => missing(error, command),
+        ErrorKind::MissingRequiredArgument => {
+            let missing = texts(ContextKind::InvalidArg);
+            let names: Vec<&str> = missing.into_iter().map(name).collect();
+            let are = if names.len() == 1 { "is" } else { "are" };
+            format!("{} {are} missing", names.join(" and "))
+        }
         ErrorKind::InvalidUtf8 => "an argument that is no file is not UTF-8".to_owned(),
         other => other.to_string(),
     }
@@ -68,14 +72,14 @@ fn unknown_flag(arg: &str, command: &Command, path: &[&str], arguments: &[OsStri
     {
         return format!("{arg} is no flag of {of}; {hint}");
     }
-    // As the parameters of the service are named, which `near` knows.
+    // `near` compares names of parameters, which have underscores.
     let plain = |flag: &str| flag.trim_start_matches('-').replace('-', "_");
     let known = command.get_arguments().filter(|known| !known.is_hide_set());
     let known: Vec<String> = known
         .filter_map(|known| known.get_long().map(plain))
         .collect();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    // All of it, since what is meant by `-lossles` is a long flag.
+    // The whole argument, since `-lossles` is meant as a long flag.
     let whole = arguments.iter().filter_map(|whole| whole.to_str());
     let mut whole = whole.filter(|whole| whole.starts_with(arg) && !whole.starts_with("--"));
     let arg = whole.next().unwrap_or(arg);
@@ -116,31 +120,11 @@ fn unknown_command(word: &str, command: &Command) -> String {
     }
 }
 
-/// `--to is missing`
-fn missing(error: &Error, command: &Command) -> String {
-    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
-        return "an argument is missing".to_owned();
-    };
-    let names = missing
-        .iter()
-        .map(|arg| find(command, arg).map_or(arg.clone(), name));
-    let names: Vec<String> = names.collect();
-    let are = if names.len() == 1 { "is" } else { "are" };
-    format!("{} {are} missing", names.join(" and "))
-}
-
-/// The flag or the argument that clap shows like this.
-fn find<'c>(command: &'c Command, shown: &str) -> Option<&'c Arg> {
-    let mut all = command.get_arguments();
-    all.find(|arg| arg.to_string() == shown)
-}
-
-/// `--quality`, or `FILE`.
-fn name(arg: &Arg) -> String {
-    let value = || arg.get_value_names().into_iter().flatten().next();
-    match (arg.get_long(), value()) {
-        (Some(long), _) => format!("--{long}"),
-        (None, Some(value)) => value.to_string(),
-        (None, None) => arg.get_id().to_string().to_uppercase(),
+/// The name in clap's notation of an argument: `--quality` of `--quality <NUMBER>`, `FILE` of
+/// `<FILE>`.
+fn name(shown: &str) -> &str {
+    match shown.strip_prefix(['<', '[']) {
+        Some(value) => value.split(['>', ']']).next().unwrap_or(value),
+        None => shown.split([' ', '=', '[']).next().unwrap_or(shown),
     }
 }

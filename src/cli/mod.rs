@@ -92,7 +92,7 @@ pub fn run() -> ExitCode {
     };
     if let Failure::Usage(sentence) = &failure {
         let meant = mistake::single_hyphen(&program, &arguments);
-        tell_mistake(&meant.unwrap_or(sentence.clone()), &program, &arguments);
+        report_mistake(&meant.unwrap_or(sentence.clone()), &program, &arguments);
     } else {
         say::note(&format!("towebp: {}", failure.sentence()));
     }
@@ -114,7 +114,7 @@ fn read(program: &mut clap::Command, arguments: &[OsString]) -> Result<Towebp, c
     Towebp::from_arg_matches(&matches)
 }
 
-/// Prints a help text or the version, or says what is wrong.
+/// Prints a help text or the version, or reports a mistake.
 fn end(error: &clap::Error, program: &clap::Command, arguments: &[OsString]) -> ExitCode {
     let text = || error.to_string().trim_end().to_owned();
     match error.kind() {
@@ -131,13 +131,13 @@ fn end(error: &clap::Error, program: &clap::Command, arguments: &[OsString]) -> 
         _ => {
             let sentence = mistake::single_hyphen(program, arguments);
             let sentence = sentence.unwrap_or_else(|| mistake::sentence(error, program, arguments));
-            tell_mistake(&sentence, program, arguments);
+            report_mistake(&sentence, program, arguments);
         }
     }
     ExitCode::from(2)
 }
 
-fn tell_mistake(sentence: &str, program: &clap::Command, arguments: &[OsString]) {
+fn report_mistake(sentence: &str, program: &clap::Command, arguments: &[OsString]) {
     let (_, path) = command_line::named(program, arguments);
     let command = command_line::typed(&path);
     say::note(&format!(
@@ -228,10 +228,14 @@ mod tests {
 
     #[test]
     fn examples_are_valid() {
-        for (_, typed) in examples::EXAMPLES
+        let commands = ["", "convert", "serve", "health", "completions", "man"];
+        let paths = commands.map(|name| name.split_whitespace().map(str::to_owned).collect());
+        let all: Vec<_> = paths
             .iter()
-            .flat_map(|(_, examples)| *examples)
-        {
+            .flat_map(|path: &Vec<String>| examples::examples(path))
+            .collect();
+        assert!(all.len() > 15, "{all:?}");
+        for (_, typed) in all {
             // Up to where the shell leads its streams.
             let (_, typed) = typed.split_once("towebp ").expect("it is an example");
             let typed = typed.split(['<', '>', '|', ')']).next().unwrap_or_default();

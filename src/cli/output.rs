@@ -1,11 +1,11 @@
-//! Files that commands write where the user says, without losing what is there.
+//! Files that commands write at paths of the user, without losing existing ones.
 //!
 //! - A regular file appears whole or not at all: it is written under a temporary name beside the
 //!   target and renamed. One that is replaced keeps its mode, and its owner where the system
 //!   permits that.
 //! - A symbolic link stays, and the file that it leads to is replaced or made.
-//! - What is not a regular file (a device, a FIFO, a descriptor of this process such as
-//!   `/dev/fd/3`) is opened and written to, since a rename would destroy it.
+//! - Any other file (a device, a FIFO, a descriptor of this process such as `/dev/fd/3`) is opened
+//!   and written to, since a rename would destroy it.
 
 use crate::process::interrupt::Outputs;
 use crate::store::rename_new;
@@ -19,11 +19,9 @@ use std::path::{Path, PathBuf};
 /// (`path_resolution(7)`).
 const MAX_LINKS: usize = 40;
 
-/// An output, and what was found there.
+/// An output, and the file that exists there.
 #[derive(Debug)]
-pub struct Output {
-    place: Place,
-}
+pub struct Output(Place);
 
 #[derive(Debug)]
 enum Place {
@@ -37,17 +35,8 @@ enum Place {
     },
 }
 
-/// What to do if another program creates the file while the output is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IfCreated {
-    /// Replace it.
-    Replace,
-    /// Leave it, and fail with [`io::ErrorKind::AlreadyExists`].
-    Fail,
-}
-
 impl Output {
-    /// Finds what the path leads to.
+    /// Follows the path.
     ///
     /// # Errors
     /// It is a folder, leads through a folder that does not exist, or has too many symbolic links.
@@ -55,9 +44,7 @@ impl Output {
         let mut path = target.to_owned();
         for _ in 0..MAX_LINKS {
             if is_descriptor(&path) {
-                return Ok(Output {
-                    place: Place::Stream(target.to_owned()),
-                });
+                return Ok(Output(Place::Stream(target.to_owned())));
             }
             let found = match fs::symlink_metadata(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -73,14 +60,10 @@ impl Output {
                     return Err(io::ErrorKind::IsADirectory.into());
                 }
                 Some(file) if !file.is_file() => {
-                    return Ok(Output {
-                        place: Place::Stream(path),
-                    });
+                    return Ok(Output(Place::Stream(path)));
                 }
                 replaced => {
-                    return Ok(Output {
-                        place: Place::File { path, replaced },
-                    });
+                    return Ok(Output(Place::File { path, replaced }));
                 }
             }
         }
@@ -89,7 +72,7 @@ impl Output {
 
     /// The regular file that writing would replace, after symbolic links are followed.
     pub fn replaces(&self) -> Option<&Path> {
-        match &self.place {
+        match &self.0 {
             Place::File {
                 path,
                 replaced: Some(_),
@@ -98,18 +81,20 @@ impl Output {
         }
     }
 
-    /// Writes all bytes. A new file gets this mode, less the umask of the process.
+    /// Writes all bytes. A new file gets this mode, less the umask of the process. `replaces` is
+    /// whether a file is replaced that another program creates meanwhile.
     ///
     /// # Errors
-    /// The error of the system; a file that was there is not changed.
+    /// The error of the system; an existing file is not changed. [`io::ErrorKind::AlreadyExists`]
+    /// if another program has created the file and it is not replaced.
     pub fn write(
         &self,
         bytes: &[u8],
         mode: u32,
-        if_created: IfCreated,
+        replaces: bool,
         outputs: &Outputs,
     ) -> io::Result<()> {
-        match &self.place {
+        match &self.0 {
             Place::Stream(path) => {
                 write_stream(path, bytes)?;
                 outputs.count_finished();
@@ -135,13 +120,15 @@ impl Output {
                     outputs.abandon(&temporary);
                     return Err(error);
                 }
-                outputs.finish(&temporary, || match if_created {
-                    IfCreated::Replace => fs::rename(&temporary, path),
-                    IfCreated::Fail => rename_new(&temporary, path),
-                })
+                let rename = if replaces { rename } else { rename_new };
+                outputs.finish(&temporary, || rename(&temporary, path))
             }
         }
     }
+}
+
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)
 }
 
 /// Whether the process was started without standard output, which Rust then has as `/dev/null` for
@@ -219,7 +206,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn write(target: &Path, bytes: &[u8]) -> io::Result<()> {
-        Output::find(target)?.write(bytes, 0o666, IfCreated::Replace, &Outputs::default())
+        Output::find(target)?.write(bytes, 0o666, true, &Outputs::default())
     }
 
     fn count(folder: &Folder) -> usize {
@@ -261,10 +248,10 @@ mod tests {
         let output = Output::find(&file).unwrap();
         assert_eq!(output.replaces(), None);
         output
-            .write(b"new", 0o600, IfCreated::Fail, &Outputs::default())
+            .write(b"new", 0o600, false, &Outputs::default())
             .unwrap();
         assert_eq!(mode(), 0o600);
-        let created = output.write(b"late", 0o600, IfCreated::Fail, &Outputs::default());
+        let created = output.write(b"late", 0o600, false, &Outputs::default());
         assert_eq!(created.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&file).unwrap(), b"new");
         for kept in [0o600, 0o640, 0o755, 0o444] {

@@ -99,7 +99,7 @@ pub(super) fn run(command: &Serve) -> Result<(), Failure> {
     if let Some(address) = metrics {
         writeln!(out, "Metrics: http://{address}/metrics").ok();
     }
-    if let Some(url) = &given.store.url {
+    if let Some(url) = &given.store {
         writeln!(out, "Store: {url}").ok();
     }
     writeln!(out, "Data folder: {}", shown(&data)).ok();

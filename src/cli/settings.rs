@@ -1,4 +1,4 @@
-//! The rows of [`SETTINGS`] as flags, and as variables of those commands that look after a server.
+//! The rows of [`SETTINGS`] as flags, and as variables of commands that manage a server.
 
 use super::suggest;
 use crate::config::{Given, Has, Kind, PREFIX, SETTINGS, Setting};
@@ -26,16 +26,16 @@ const OTHERS: [&str; 10] = [
 
 /// All settings, as `towebp serve` has them.
 pub(super) type AllFlags = Flags<{ Has::All as u8 }>;
-/// Where the accounts are.
+/// The settings of the store.
 pub(super) type AccountFlags = Flags<{ Has::Accounts as u8 }>;
-/// Where the accounts are, for commands that need no secret.
+/// The settings of the store, for commands that need no secret.
 pub(super) type DataFlags = Flags<{ Has::Data as u8 }>;
-/// How a PostgreSQL is reached, and with which secret.
+/// The secret, and how PostgreSQL is reached.
 #[cfg(feature = "postgres")]
 pub(super) type CopyFlags = Flags<{ Has::Copy as u8 }>;
-/// What `towebp convert` has of them; it reads no variables.
+/// The settings of `towebp convert`, which reads no variables.
 pub(super) type ConvertFlags = Flags<{ Has::Convert as u8 }>;
-/// Where a server is.
+/// How a server is reached.
 pub(super) type AddressFlags = Flags<{ Has::Address as u8 }>;
 
 /// The settings that a command has as flags: the rows of a [`Has`].
@@ -43,16 +43,7 @@ pub(super) type AddressFlags = Flags<{ Has::Address as u8 }>;
 pub(super) struct Flags<const HAS: u8>(pub(super) Given);
 
 fn rows(has: u8) -> impl Iterator<Item = &'static Setting> {
-    let all = [
-        Has::All,
-        Has::Accounts,
-        Has::Data,
-        Has::Copy,
-        Has::Address,
-        Has::Convert,
-    ];
-    let found = all.into_iter().find(|it| *it as u8 == has);
-    found.expect("a Has as a number").rows()
+    Has::ALL[usize::from(has)].rows()
 }
 
 impl<const HAS: u8> Args for Flags<HAS> {
@@ -81,7 +72,7 @@ impl<const HAS: u8> FromArgMatches for Flags<HAS> {
     }
 }
 
-/// Reads what a flag or its variable says of a setting, if there is one of them.
+/// Reads a setting from its flag or its variable, if one of them is given.
 fn read(row: &'static Setting, matches: &ArgMatches, given: &mut Given) -> Result<(), String> {
     let negated = format!("no-{}", row.name);
     if matches.try_get_one(&negated).ok().flatten() == Some(&true) {
@@ -98,7 +89,7 @@ fn read(row: &'static Setting, matches: &ArgMatches, given: &mut Given) -> Resul
     };
     let values = matches.get_raw(row.name).into_iter().flatten();
     let values: Vec<&OsStr> = match row.kind {
-        // A variable has all of them, with commas or spaces in between.
+        // A variable has all values, with commas or spaces in between.
         Kind::Files if by_variable => {
             let files = values.flat_map(|value| match value.to_str() {
                 Some(text) => text.split([',', ' ', '\t', '\n']).map(OsStr::new).collect(),
@@ -151,7 +142,7 @@ fn flag(row: &'static Setting, has_variable: bool) -> Arg {
         Kind::Folder => arg.value_hint(ValueHint::DirPath),
         _ => arg.value_hint(ValueHint::Other),
     };
-    // That of a switch is read apart: to clap, it would contradict `--no-x`.
+    // The variable of a switch is read separately, since it would contradict `--no-x` for clap.
     let is_read = has_variable && !matches!(row.kind, Kind::Switch);
     if is_read && variable(row).is_some() {
         arg.env(row.variable()).hide_env(true)

@@ -1,4 +1,4 @@
-//! What several commands need.
+//! Helpers of several commands.
 
 use super::failure::Failure;
 use super::names::shown;
@@ -6,7 +6,9 @@ use crate::config::Given;
 #[cfg(feature = "postgres")]
 use crate::store::PostgresSettings;
 use crate::store::{self, OpenError, Snapshot};
+use indicatif::ProgressBar;
 use std::fmt::Display;
+use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -16,6 +18,15 @@ use towebp_pipeline::conversion::Fonts;
 /// The number of cores that this process may use.
 pub(super) fn cores() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// A progress bar on standard error, which is hidden unless that is a terminal.
+pub(super) fn progress_bar() -> ProgressBar {
+    if io::stderr().is_terminal() {
+        ProgressBar::new(0)
+    } else {
+        ProgressBar::hidden()
+    }
 }
 
 /// Reads a whole number.
@@ -56,7 +67,7 @@ pub(super) fn postgres(given: &Given, url: Option<&str>) -> Result<PostgresSetti
 /// # Errors
 /// A sentence for standard error.
 pub(super) fn snapshot(given: &Given) -> Result<Option<Box<dyn Snapshot>>, Failure> {
-    let settings = given.postgres(given.store.url.as_deref());
+    let settings = given.postgres(given.store.as_deref());
     let settings = settings.map_err(Failure::Usage)?;
     let snapshot = settings.map(|settings| store::open_postgres_snapshot(&settings));
     Ok(snapshot.transpose().map_err(sentence)?)

@@ -3,11 +3,9 @@
 use super::failure::Failure;
 use super::say;
 use super::settings::CopyFlags;
-use super::shared::{count, must_exist, postgres};
+use super::shared::{count, must_exist, postgres, progress_bar};
 use crate::store::{self, Copied, CopyStep};
 use clap::{Args, Subcommand, ValueHint};
-use indicatif::ProgressBar;
-use std::io::{self, IsTerminal};
 use std::path::Path;
 
 /// Move all accounts and their history between a data folder and PostgreSQL.
@@ -120,11 +118,7 @@ fn summary(copied: &Copied) -> String {
 fn with_progress<T>(
     work: impl FnOnce(&mut dyn FnMut(CopyStep, u64, u64)) -> Result<T, String>,
 ) -> Result<T, String> {
-    let bar = if io::stderr().is_terminal() {
-        ProgressBar::new(0)
-    } else {
-        ProgressBar::hidden()
-    };
+    let bar = progress_bar();
     let answer = work(&mut |step, done, all| {
         bar.set_message(match step {
             CopyStep::Check => "checking",

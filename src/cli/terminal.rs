@@ -1,18 +1,18 @@
-//! Asks a person at a terminal for a password.
+//! Reads a password at a terminal.
 
 use super::say;
 use crate::process::interrupt;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::io::{self, BufRead, Write};
 
-/// Asks for a new password twice, without showing what is typed.
+/// Prompts for a new password twice, without echo.
 ///
 /// # Errors
 /// A sentence: the two differ, or the terminal does not answer.
 pub fn ask_for_new_password() -> Result<String, String> {
     let failed = |error: io::Error| format!("the password cannot be read: {error}");
     let echo_off = EchoOff::begin().map_err(failed)?;
-    // Otherwise Ctrl+C would leave a terminal that shows nothing that is typed.
+    // Otherwise Ctrl+C would leave a terminal without echo.
     let before = echo_off.before.clone();
     interrupt::catch(&interrupt::Outputs::default(), move |_| {
         restore(&before);

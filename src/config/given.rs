@@ -1,4 +1,4 @@
-//! What flags and variables say, and the settings of a server that follow from it.
+//! The values of flags and variables, and the settings of a server that follow from them.
 
 use super::address::{Listen, public_url};
 use super::value::{Field, Kind};
@@ -8,10 +8,9 @@ use crate::{fetch, front, http, store};
 use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use towebp_pipeline::image;
 
-/// What all variables begin with.
+/// The beginning of all variables' names.
 pub const PREFIX: &str = "TOWEBP_";
 
 /// A row of [`SETTINGS`](super::SETTINGS).
@@ -19,24 +18,24 @@ pub const PREFIX: &str = "TOWEBP_";
 pub struct Setting {
     /// The name: `max-body` is the flag `--max-body` and the variable `TOWEBP_MAX_BODY`.
     pub name: &'static str,
-    /// What it is about, as a heading.
+    /// The heading of its group.
     pub heading: &'static str,
     /// The unit and the range of its value.
     pub kind: Kind,
-    /// The default in words, if no value stands for it.
+    /// The default in words, if it is no value.
     pub default: Option<&'static str>,
     /// The meaning, in one line.
     pub meaning: &'static str,
     /// The reason for the default, or nothing.
     pub reason: &'static str,
-    /// Where the value is kept.
+    /// The field of the value.
     pub place: fn(&mut Given) -> &mut dyn Field,
 }
 
-/// Where a server listens unless `--listen` says otherwise: this machine alone.
+/// The default of `--listen`: this machine only.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
-/// Everything that a server needs to know.
+/// The configuration of a server.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The public sockets.
@@ -45,9 +44,9 @@ pub struct Config {
     pub front: front::Settings,
     /// The bytes that the process stays below. [`Config::with_memory`] sets it.
     pub memory: u64,
-    /// The address of the second listener, if there is to be one.
+    /// The address of the listener for metrics, if there is one.
     pub metrics: Option<SocketAddr>,
-    /// Where the accounts are.
+    /// The settings of the store.
     pub store: store::Settings,
     /// The settings of the service.
     pub http: http::Settings,
@@ -78,49 +77,35 @@ impl Default for Config {
     }
 }
 
-/// What flags and variables say: the places of all [`SETTINGS`](super::SETTINGS).
+/// The values of flags and variables: the fields of all [`SETTINGS`](super::SETTINGS).
 #[derive(Clone, Debug)]
 pub struct Given {
-    /// What belongs to one module each.
+    /// The values that are settings of one module.
     pub config: Config,
-    /// The database that several servers share.
-    pub store: StoreGiven,
+    /// The URL of the database that several servers share.
+    pub store: Option<String>,
+    /// How the database is reached.
+    pub postgres: PostgresSettings,
     /// Bytes of the whole process.
     pub memory: Option<u64>,
     /// Bytes of requests and answers.
     pub buffer: Option<u64>,
     /// Files of fonts.
     pub fonts: Vec<PathBuf>,
-    /// How the log looks.
+    /// The format of the log.
     pub log_format: LogFormat,
-    /// Whether an example is shown.
+    /// Whether the demo runs.
     pub demo: bool,
     /// The settings that were given, and whether by a variable.
     names: Vec<(&'static Setting, bool)>,
-}
-
-/// What was given of the database that several servers share.
-#[derive(Clone, Debug, Default)]
-pub struct StoreGiven {
-    /// Its URL.
-    pub url: Option<String>,
-    /// The file of its password.
-    pub password_file: Option<PathBuf>,
-    /// The file of its root certificates.
-    pub ca: Option<PathBuf>,
-    /// Whether connections are encrypted.
-    pub tls: Option<bool>,
-    /// The most connections.
-    pub connections: Option<usize>,
-    /// How long it may take to answer.
-    pub timeout: Option<Duration>,
 }
 
 impl Default for Given {
     fn default() -> Given {
         Given {
             config: Config::default(),
-            store: StoreGiven::default(),
+            store: None,
+            postgres: PostgresSettings::default(),
             memory: None,
             buffer: None,
             fonts: Vec::new(),
@@ -153,7 +138,7 @@ impl Given {
         names.any(|(row, by_variable)| *by_variable && row.name == name)
     }
 
-    /// What the user has called a setting: `--max-body`, or `TOWEBP_MAX_BODY`.
+    /// The name by which a setting was given: `--max-body`, or `TOWEBP_MAX_BODY`.
     pub fn name(&self, name: &str) -> String {
         let mut by_variable = self.names.iter().filter(|(_, by_variable)| *by_variable);
         let row = by_variable.find(|(row, _)| row.name == name);
@@ -183,13 +168,13 @@ impl Given {
         Ok(config)
     }
 
-    /// Where the accounts are.
+    /// The settings of the store.
     ///
     /// # Errors
     /// A sentence that names the flag or the variable.
     pub fn store(&self) -> Result<store::Settings, String> {
         Ok(store::Settings {
-            postgres: self.postgres(self.store.url.as_deref())?,
+            postgres: self.postgres(self.store.as_deref())?,
             ..self.config.store.clone()
         })
     }
@@ -207,13 +192,7 @@ impl Given {
             });
         };
         let named = |sentence| format!("{}: {sentence}", self.name("store"));
-        let mut settings = PostgresSettings::parse(url).map_err(named)?;
-        let given = &self.store;
-        settings.password_file.clone_from(&given.password_file);
-        settings.ca.clone_from(&given.ca);
-        settings.tls = given.tls.unwrap_or(settings.tls);
-        settings.connections = given.connections.unwrap_or(settings.connections);
-        settings.timeout = given.timeout.unwrap_or(settings.timeout);
+        let settings = self.postgres.clone().at(url).map_err(named)?;
         settings.check().map_err(named)?;
         Ok(Some(settings))
     }

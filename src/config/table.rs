@@ -19,8 +19,8 @@ const OBSERVATION: &str = "Observation";
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// A row is `"name" Unit(least, most) => place, "default in words": "meaning", "reason";` where the
-/// default in words and the reason may be missing. The default of most is what is in the place.
+/// A row is `"name" Unit(least, most) => field, "default in words": "meaning", "reason";` where the
+/// default in words and the reason may be missing. Otherwise the default is the field's.
 macro_rules! settings {
     ($($heading:ident {$(
         $name:literal $kind:expr => $($place:ident).+ $(, $default:literal)?: $meaning:literal $(, $reason:literal)?;
@@ -54,17 +54,17 @@ settings! {
             "use a data folder or database that group or others may write: they can take over every account";
     }
     DATABASE {
-        "store" Text("URL") => store.url, "none: the folder has all":
+        "store" Text("URL") => store, "none: the folder has all":
             "the PostgreSQL that several servers share, such as postgres://towebp@db1,db2/towebp";
-        "store-password-file" File => store.password_file, "$TOWEBP_STORE_PASSWORD":
+        "store-password-file" File => postgres.password_file, "$TOWEBP_STORE_PASSWORD":
             "file with the password for --store; read anew at each connect";
-        "store-ca" File => store.ca, "Mozilla's":
+        "store-ca" File => postgres.ca, "Mozilla's":
             "root certificates for --store, as PEM; the chain and the name are always verified";
-        "store-tls" Words(&["on", "off"]) => store.tls:
+        "store-tls" Words(&["on", "off"]) => postgres.tls:
             "TLS to --store; off for this machine's own addresses and sockets alone";
-        "store-connections" Number(2, 100) => store.connections, "4":
+        "store-connections" Number(2, 100) => postgres.connections:
             "connections to --store", "one writes, the others read";
-        "store-timeout" Seconds(1, 60) => store.timeout, "5":
+        "store-timeout" Seconds(1, 60) => postgres.timeout:
             "how long --store may take to answer", "longer than a standby needs to stand in";
     }
     CONVERSIONS {
@@ -183,21 +183,31 @@ settings! {
 /// The settings that a command has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Has {
-    /// All of them.
+    /// All settings.
     All,
-    /// Those that say where the accounts are.
+    /// The settings of the store.
     Accounts,
-    /// Those that say where the accounts are, for commands that need no secret.
+    /// The settings of the store, for commands that need no secret.
     Data,
-    /// Those that say how a PostgreSQL is reached, and with which secret.
+    /// The secret, and how PostgreSQL is reached.
     Copy,
-    /// Those that say where a server is.
+    /// How a server is reached.
     Address,
-    /// Those of conversions without a server.
+    /// The settings of conversions without a server.
     Convert,
 }
 
 impl Has {
+    /// All sets, by their numbers.
+    pub const ALL: [Has; 6] = [
+        Has::All,
+        Has::Accounts,
+        Has::Data,
+        Has::Copy,
+        Has::Address,
+        Has::Convert,
+    ];
+
     /// Their rows.
     pub fn rows(self) -> impl Iterator<Item = &'static Setting> {
         SETTINGS.iter().filter(move |row| match self {

@@ -32,7 +32,7 @@ pub enum Kind {
     File,
     /// A folder.
     Folder,
-    /// A text of which its place knows the form; this is its name.
+    /// A text whose form its field checks; this is the name of the value.
     Text(&'static str),
     /// As `Text`, and may be given more than once.
     List(&'static str),
@@ -41,7 +41,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What stands for the value in help texts; nothing for a switch.
+    /// The name of the value in help texts; nothing for a switch.
     pub fn value_name(self) -> Option<String> {
         let name = match self {
             Kind::Switch => return None,
@@ -119,7 +119,7 @@ impl Kind {
     }
 }
 
-/// The place of a setting's value.
+/// The field of a setting's value.
 pub trait Field {
     /// Reads the values that are given.
     ///
@@ -152,8 +152,12 @@ fn bytes(number: u64) -> String {
 }
 
 impl Field for bool {
-    fn set(&mut self, _: Kind, values: &[&OsStr]) -> Result<(), String> {
+    fn set(&mut self, kind: Kind, values: &[&OsStr]) -> Result<(), String> {
         let value = last(values);
+        if let Kind::Words(_) = kind {
+            *self = kind.word(value)? == 0;
+            return Ok(());
+        }
         let word = value.to_string_lossy().trim().to_ascii_lowercase();
         *self = match word.as_str() {
             "1" | "true" | "yes" | "on" => true,
@@ -269,7 +273,6 @@ fields! {
     };
     Vec<AllowedOrigin>: |_, values| list(values, str::parse), |_| "none".to_owned();
     Vec<Network>: |_, values| list(values, |text| text.parse().map_err(str::to_owned)), |_| "none".to_owned();
-    Option<bool>: |kind, values| Ok(Some(kind.word(last(values))? == 0)), |_| "on".to_owned();
     Signup: |kind, values| Ok([Signup::Open, Signup::Closed, Signup::Invite][kind.word(last(values))?]),
         |_| "open".to_owned();
     LogFormat: |kind, values| Ok([LogFormat::Text, LogFormat::Json][kind.word(last(values))?]),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::engine::Snapshot;
 use super::error::OpenError;
 
-/// No value of this type exists, since [`PostgresSettings::parse`] always fails.
+/// Settings that cannot be used, since [`PostgresSettings::at`] always fails.
 #[derive(Clone, Debug)]
 pub struct PostgresSettings {
     /// The file of the password.
@@ -21,12 +21,24 @@ pub struct PostgresSettings {
     pub timeout: Duration,
 }
 
+impl Default for PostgresSettings {
+    fn default() -> PostgresSettings {
+        PostgresSettings {
+            password_file: None,
+            ca: None,
+            tls: true,
+            connections: 4,
+            timeout: Duration::from_secs(5),
+        }
+    }
+}
+
 impl PostgresSettings {
     /// Takes no URL.
     ///
     /// # Errors
     /// A sentence, always.
-    pub fn parse(_url: &str) -> Result<PostgresSettings, String> {
+    pub fn at(self, _url: &str) -> Result<PostgresSettings, String> {
         Err("this towebp is built without PostgreSQL (its feature is named postgres)".to_owned())
     }
 

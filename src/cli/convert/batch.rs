@@ -1,6 +1,6 @@
 //! Converts many pictures at a time, as many as there are cores.
 
-use super::existing::{Decision, Existing};
+use super::existing::Existing;
 use super::folders;
 use super::progress::{Messages, Progress};
 use super::report::{Bytes, Converted, Outcome, Total};
@@ -22,7 +22,7 @@ use towebp_pipeline::conversion::{
 use towebp_pipeline::image::{Format, Limits};
 use towebp_pipeline::watermark::TextError;
 
-/// What all conversions of one command share.
+/// The state that all conversions of one command share.
 pub(super) struct Batch {
     pub(super) params: Params,
     pub(super) fonts: Fonts,
@@ -64,7 +64,7 @@ impl Batch {
         })?;
         let mut total = Total::default();
         for path in &plan.webps {
-            // Perhaps it was meant as the output, as other programs have it.
+            // Some programs take the last argument as the output, and this one may be meant so.
             let hint = if (plan.webps.len(), tasks.len()) == (1, 1) {
                 format!("; -o {} writes to it", shown(path))
             } else {
@@ -122,8 +122,8 @@ impl Batch {
         }
     }
 
-    /// Converts one input, and returns where to and what became of it. The target is looked at
-    /// first: the input of a task that is skipped is not read.
+    /// Converts one input, and returns its target and its outcome. The target is examined first, so
+    /// that the input of a skipped task is not read.
     fn convert(&self, task: &Task) -> Result<(Target, Outcome), String> {
         let (output, outcome) = self.find(task, &task.target)?;
         if let Some(outcome) = outcome {
@@ -159,7 +159,7 @@ impl Batch {
         }
     }
 
-    /// Looks at the place of an output; with an outcome, if the picture is to be skipped.
+    /// Examines the path of an output. Returns an outcome if the picture is skipped.
     fn find(
         &self,
         task: &Task,
@@ -176,8 +176,7 @@ impl Batch {
             let reason = format!("{target} is not older");
             return Ok((None, Some(skipped(reason))));
         }
-        let decision = self.existing.decide(file)?;
-        let outcome = skip(decision, target);
+        let outcome = self.existing.outcome(file, target)?;
         Ok((Some(output), outcome))
     }
 
@@ -202,7 +201,7 @@ impl Batch {
         }
         let written = match output {
             None => self.write_standard_output(file),
-            Some(output) => output.write(file, 0o666, self.existing.if_created(), &self.outputs),
+            Some(output) => output.write(file, 0o666, self.existing.replaces(), &self.outputs),
         };
         match (written, &target) {
             (Ok(()), _) => {
@@ -211,7 +210,7 @@ impl Batch {
             }
             // The file was created while the picture was converted.
             (Err(error), Target::File(path)) if error.kind() == io::ErrorKind::AlreadyExists => {
-                match skip(self.existing.decide(path)?, &target) {
+                match self.existing.outcome(path, &target)? {
                     Some(outcome) => Ok((target, outcome)),
                     None => Err(target_failed(error)),
                 }
@@ -280,17 +279,6 @@ impl Batch {
     }
 }
 
-/// What becomes of a picture whose output exists, if it is not converted.
-fn skip(decision: Decision, target: &Target) -> Option<Outcome> {
-    match decision {
-        Decision::Replace => None,
-        Decision::Skip { silently } => Some(Outcome::Skipped {
-            reason: format!("{target} exists"),
-            silently,
-        }),
-    }
-}
-
 fn skipped(reason: String) -> Outcome {
     Outcome::Skipped {
         reason,
@@ -298,7 +286,7 @@ fn skipped(reason: String) -> Outcome {
     }
 }
 
-/// Why a conversion failed, for people who gave flags.
+/// The text of an error, with the names of flags.
 fn sentence(error: ConversionError) -> String {
     match error {
         ConversionError::MaxBytes { allowed, least } => format!(
@@ -326,7 +314,7 @@ fn format_of(bytes: &[u8]) -> Result<Format, &'static str> {
     })
 }
 
-/// Checks what can be known of an input without converting it.
+/// Checks an input without converting it.
 fn check_input(input: &Input) -> Result<(), String> {
     let Input::File(path) = input else {
         return Ok(());

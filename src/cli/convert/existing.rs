@@ -1,30 +1,20 @@
-//! What `towebp convert` does if a regular file is where it should write.
+//! The rule of `towebp convert` for a regular file at the path of an output.
 
+use super::report::Outcome;
+use super::tasks::Target;
 use crate::cli::names::shown;
-use crate::cli::output::IfCreated;
 use std::path::Path;
 
-/// What to do with a regular file at the place of an output.
+/// The rule for a regular file at the path of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Existing {
     /// Replace it.
     Replace,
     /// Replace it if its name ends in `.webp`; otherwise the picture fails.
     ReplaceWebp,
-    /// Keep it, skip the picture, and say so.
-    Skip,
-    /// Keep it, and skip the picture in silence.
-    SkipSilently,
-}
-
-/// What a file that exists means for its picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Decision {
-    /// The picture is converted, and the file replaced.
-    Replace,
-    /// The picture is skipped.
+    /// Keep it, and skip the picture.
     Skip {
-        /// Whether a line says so.
+        /// Whether no line reports the picture.
         silently: bool,
     },
 }
@@ -46,36 +36,36 @@ impl Existing {
                  give only one of these"
                     .to_owned(),
             ),
-            (false, _, true) => Ok(Existing::Skip),
-            (false, true, false) => Ok(Existing::SkipSilently),
+            (false, _, true) => Ok(Existing::Skip { silently: false }),
+            (false, true, false) => Ok(Existing::Skip { silently: true }),
             (false, false, false) => Ok(Existing::ReplaceWebp),
         }
     }
 
-    /// Decides about the picture whose output would replace `file`.
+    /// The outcome of a picture whose output would replace `file`; `None` if the picture is
+    /// converted and the file replaced.
     ///
     /// # Errors
     /// A sentence for the user: the file must not be replaced, and the picture fails.
-    pub(super) fn decide(self, file: &Path) -> Result<Decision, String> {
+    pub(super) fn outcome(self, file: &Path, target: &Target) -> Result<Option<Outcome>, String> {
         let is_webp = file
             .extension()
             .is_some_and(|ending| ending.eq_ignore_ascii_case("webp"));
         match self {
-            Existing::Skip => Ok(Decision::Skip { silently: false }),
-            Existing::SkipSilently => Ok(Decision::Skip { silently: true }),
+            Existing::Skip { silently } => Ok(Some(Outcome::Skipped {
+                reason: format!("{target} exists"),
+                silently,
+            })),
             Existing::ReplaceWebp if !is_webp => Err(format!(
                 "{} exists, and its name does not end in .webp: give --force to replace it, or another -o",
                 shown(file)
             )),
-            Existing::Replace | Existing::ReplaceWebp => Ok(Decision::Replace),
+            Existing::Replace | Existing::ReplaceWebp => Ok(None),
         }
     }
 
-    /// What to do with a file that is created while the picture is converted.
-    pub(super) fn if_created(self) -> IfCreated {
-        match self {
-            Existing::Replace | Existing::ReplaceWebp => IfCreated::Replace,
-            Existing::Skip | Existing::SkipSilently => IfCreated::Fail,
-        }
+    /// Whether a file that is created while the picture is converted is replaced.
+    pub(super) fn replaces(self) -> bool {
+        !matches!(self, Existing::Skip { .. })
     }
 }

@@ -43,14 +43,29 @@ pub enum Host {
     Unix(PathBuf, u16),
 }
 
+impl Default for PostgresSettings {
+    fn default() -> PostgresSettings {
+        PostgresSettings {
+            hosts: Vec::new(),
+            user: String::new(),
+            database: String::new(),
+            password_file: None,
+            ca: None,
+            tls: true,
+            connections: 4,
+            timeout: Duration::from_secs(5),
+        }
+    }
+}
+
 impl PostgresSettings {
-    /// Reads `postgres://role@host1,host2:5433/database`. Characters with a meaning are escaped as
-    /// in any URL; a folder of Unix sockets is a host as `%2Frun%2Fpostgresql`. The other settings
-    /// have their defaults.
+    /// Takes hosts, role and database from a URL: `postgres://role@host1,host2:5433/database`.
+    /// Special characters are escaped as in any URL; a folder of Unix sockets is a host such as
+    /// `%2Frun%2Fpostgresql`.
     ///
     /// # Errors
     /// A sentence that names the error and the allowed form.
-    pub fn parse(url: &str) -> Result<PostgresSettings, String> {
+    pub fn at(self, url: &str) -> Result<PostgresSettings, String> {
         let form = "the form is postgres://ROLE@HOST[:PORT][,HOST...]/DATABASE";
         let rest = url
             .strip_prefix("postgres://")
@@ -88,11 +103,7 @@ impl PostgresSettings {
             hosts,
             user,
             database,
-            password_file: None,
-            ca: None,
-            tls: true,
-            connections: 4,
-            timeout: Duration::from_secs(5),
+            ..self
         })
     }
 
@@ -202,9 +213,9 @@ mod tests {
 
     #[test]
     fn a_url_names_hosts_role_and_database() {
-        let settings =
-            PostgresSettings::parse("postgres://to%40webp@db1,db2:5433,[::1]:7,%2Frun%2Fpg/a%2Fb")
-                .unwrap();
+        let settings = PostgresSettings::default()
+            .at("postgres://to%40webp@db1,db2:5433,[::1]:7,%2Frun%2Fpg/a%2Fb")
+            .unwrap();
         assert_eq!((&*settings.user, &*settings.database), ("to@webp", "a/b"));
         let hosts: Vec<_> = settings.hosts.iter().map(Host::to_string).collect();
         let expected = ["db1:5432", "db2:5433", "[::1]:7", "/run/pg/.s.PGSQL.5432"];
@@ -228,7 +239,7 @@ mod tests {
             ("postgres://a@b%0a/c", "control"),
             ("postgres://a%ff@b/c", "UTF-8"),
         ] {
-            let error = PostgresSettings::parse(url).unwrap_err();
+            let error = PostgresSettings::default().at(url).unwrap_err();
             assert!(error.contains(part), "{url}: {error}");
             assert!(!error.contains("secret"), "{error}");
         }
@@ -247,7 +258,7 @@ mod tests {
             ("localhost.example.org", false),
         ] {
             let url = format!("postgres://a@{host}/c");
-            let mut settings = PostgresSettings::parse(&url).unwrap();
+            let mut settings = PostgresSettings::default().at(&url).unwrap();
             settings.check().unwrap();
             settings.tls = false;
             assert_eq!(settings.check().is_ok(), allowed, "{host}");
@@ -256,7 +267,7 @@ mod tests {
 
     #[test]
     fn connections_and_timeout_are_bounded() {
-        let settings = PostgresSettings::parse("postgres://a@b/c").unwrap();
+        let settings = PostgresSettings::default().at("postgres://a@b/c").unwrap();
         for (connections, timeout, allowed) in [
             (2, 100, true),
             (100, 60_000, true),

@@ -47,7 +47,9 @@ impl TestDatabase {
 }
 
 fn settings(database: &server::Database) -> PostgresSettings {
-    let mut settings = PostgresSettings::parse(&database.url).expect("a good URL");
+    let mut settings = PostgresSettings::default()
+        .at(&database.url)
+        .expect("a good URL");
     settings.password_file = Some(database.password_file.clone());
     settings.ca = Some(database.ca.clone());
     settings

@@ -300,7 +300,9 @@ fn one_server_has_a_data_folder_without_a_database() {
 #[test]
 fn a_shared_store_takes_a_secret_and_makes_none() {
     let folder = Folder::new();
-    let postgres = PostgresSettings::parse("postgres://towebp@127.0.0.1:1/towebp").unwrap();
+    let postgres = PostgresSettings::default()
+        .at("postgres://towebp@127.0.0.1:1/towebp")
+        .unwrap();
     let settings = |secret_file: Option<PathBuf>| Settings {
         secret_file,
         postgres: Some(postgres.clone()),
