@@ -6,8 +6,9 @@
 //!
 //! [`conversion`] has the parameters, and the plan of a conversion and its run; [`mod@image`] reads
 //! PNG, JPEG, GIF and BMP into pixels that are upright and sRGB; [`watermark`] draws texts and
-//! pictures onto them. It is a crate of its own, because it is compiled for speed where the service
-//! around it is compiled for size.
+//! pictures onto them. It is a crate of its own so that the compiler keeps it pure: the service
+//! around it, with its files, sockets and threads, is out of reach, and the crate runs in browsers
+//! too.
 
 #![allow(
     rustdoc::private_intra_doc_links,

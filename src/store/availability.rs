@@ -1,13 +1,13 @@
-//! Whether the storage can be used. The log gets one line when that ends and one when it is
-//! possible again, not one line for each request.
+//! Whether the storage can be used. The log gets one line when it becomes unavailable and one when
+//! it is available again, not one line for each request.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::error::{Result, StoreError};
 
-/// What the last failed write, or the last successful probe since then, has shown. With an engine
-/// that several processes share, all other questions to it show it, too.
+/// The state by the last failed write, or the last successful probe since then. With a shared
+/// engine, all other queries change the state too.
 #[derive(Default)]
 pub struct Availability(Mutex<Option<Outage>>);
 
@@ -17,7 +17,7 @@ struct Outage {
 }
 
 impl Availability {
-    /// Asks memory only, so the event loop may call it.
+    /// Checks the state in memory, so the event loop may call it.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the storage cannot be written.
@@ -28,7 +28,7 @@ impl Availability {
         }
     }
 
-    /// A write has failed, or a question to a shared engine.
+    /// Records that a write has failed, or a query of a shared engine.
     pub fn failed(&self, cause: &str) {
         let is_first = {
             let mut outage = self.lock();

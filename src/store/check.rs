@@ -1,5 +1,5 @@
-//! Checks whether all rows of a store fit together. What holds in each engine is checked here, over
-//! the rows of a snapshot ([`super::rows`]); engines add what is theirs, such as indexes.
+//! Checks whether all rows of a store are consistent. The rules of all engines are checked here,
+//! over the rows of a snapshot ([`super::rows`]); engines add their own checks, such as indexes.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ struct Current {
     tokens: Vec<ApiToken>,
     removed: UsageTotals,
     days: BTreeMap<DayKey, UsageTotals>,
-    /// The sums over the entries that are there.
+    /// The sums over the entries.
     entries: BTreeMap<DayKey, UsageTotals>,
 }
 
@@ -72,7 +72,7 @@ impl RowCheck {
         }
     }
 
-    /// What the check has found in rows that were `read` to their end, or up to an error.
+    /// The findings in rows that were `read` to their end, or up to an error.
     ///
     /// # Errors
     /// The storage failed meanwhile. Damaged rows are no error but a finding.

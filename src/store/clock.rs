@@ -21,8 +21,8 @@ impl Clock {
         }
     }
 
-    /// The clock for a store on an engine that says how many milliseconds are to be added: all
-    /// processes on it have nearly the same time, whatever their machines say.
+    /// The clock of a store on an engine that gives the milliseconds to add, so that all processes
+    /// on the engine have nearly the same time, whatever the clocks of their machines are.
     pub fn with_offset(self, offset: impl Fn() -> i64 + Send + Sync + 'static) -> Clock {
         Clock {
             offset: Some(Box::new(offset)),

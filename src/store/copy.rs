@@ -1,7 +1,7 @@
-//! Copies all that is stored, but sessions, between the file of a data folder and PostgreSQL.
+//! Copies all rows but sessions between the file of a data folder and PostgreSQL.
 //!
-//! The rows of one are loaded into the other ([`super::rows`]), then read back there and compared.
-//! Only after that is a database in use by servers, and a file renamed.
+//! The rows of the source are loaded into the target ([`super::rows`]), then read back there and
+//! compared. Only after that may servers use the target database, and is a file renamed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,25 +16,25 @@ use super::secret_file;
 use super::transfer;
 use crate::auth::Secret;
 
-/// What a copy is doing.
+/// The step of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyStep {
-    /// It checks whether what is to be copied fits together.
+    /// It checks the source.
     Check,
     /// It copies.
     Copy,
-    /// It reads what was copied, and compares it.
+    /// It reads the target, and compares it with the source.
     Compare,
 }
 
-/// Is told what a copy is doing, how many entries of histories are done and how many there are.
+/// Takes the step of a copy, and the numbers of entries that are done and of all entries.
 pub type Progress<'a> = dyn FnMut(CopyStep, u64, u64) + 'a;
 
 /// A store that was copied.
 pub struct Copied {
-    /// What was copied, and is the same on both sides.
+    /// The counts of the rows, which are the same on both sides.
     pub rows: Tally,
-    /// The database file: what it is named now, or the one that was made.
+    /// The database file: the renamed source, or the new target.
     pub file: PathBuf,
 }
 
@@ -174,7 +174,7 @@ fn compare(copied: &Tally, written: &Tally) -> Result<(), String> {
     ))
 }
 
-/// The mark of the secret last used, which the first row tells.
+/// The mark of the secret last used, which is in the first row.
 fn secret_mark(snapshot: &dyn Snapshot) -> Result<Option<u64>, String> {
     let mut mark = None;
     let enough = || StoreError::Failed("no more rows are needed".to_owned());

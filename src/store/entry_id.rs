@@ -7,11 +7,11 @@ use serde::{Serialize, Serializer};
 
 use crate::auth::{decode_128, encode_128};
 
-/// Names an entry within its account, and orders the account's entries: a later one has a greater
-/// number. In redb it is a sequence number, in engines that are shared a UUID.
+/// Identifies an entry within its account, and orders the account's entries: a later one has a
+/// greater number. It is a sequence number in redb and a UUID in shared engines.
 ///
-/// As text, which clients are to take as it is, it has decimal digits below 2^64, and else 22
-/// characters of base 62. No two numbers have the same text.
+/// Its text is opaque to clients: decimal digits below 2^64, otherwise 22 characters of base 62. No
+/// two numbers have the same text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId(pub u128);
 

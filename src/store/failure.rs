@@ -12,16 +12,17 @@ use super::usage::Days;
 /// How long a failed conversion is kept, in days.
 pub const FAILURE_DAYS: u32 = 30;
 
-/// The most failed conversions that are kept of one account; the oldest one makes place. At some
-/// 60 bytes each, nobody fills the disk by failing.
+/// The most failed conversions that are kept of one account; the oldest ones are removed. At some
+/// 60 bytes each, failures cannot fill the disk.
 pub const MAX_FAILURES: u64 = 10_000;
 
-/// What is stored of a conversion that failed. The query is not: it may name pictures and texts.
+/// A failed conversion, as it is stored. Its query is not stored, since it may name pictures and
+/// texts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct Failure {
     /// When it was answered; stored to the millisecond.
     pub time: SystemTime,
-    /// The token that it was sent with.
+    /// The token of its request.
     pub token: TokenNumber,
     /// The status code of the response.
     pub status: u16,
@@ -69,9 +70,9 @@ impl FailureFilter {
 /// One status code, or all of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusFilter {
-    /// This one.
+    /// One status code.
     Exact(u16),
-    /// Those with this first digit.
+    /// All status codes with this first digit.
     Class(u16),
 }
 

@@ -9,17 +9,17 @@ use super::token::TokenUsage;
 use super::token_number::TokenNumber;
 use super::usage::{Days, Period, UsageFilter};
 
-/// The input formats that a history tells of.
+/// The input formats in histories.
 pub const USAGE_FORMATS: [&str; 4] = ["png", "jpeg", "gif", "bmp"];
 
-/// A text that is none of those that are allowed.
+/// A text of a filter that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterError {
     /// The name of the text.
     pub name: &'static str,
-    /// What was given.
+    /// The given text.
     pub given: String,
-    /// What is allowed.
+    /// The allowed texts.
     pub allowed: &'static str,
 }
 

@@ -30,8 +30,8 @@ pub fn create_private(folder: &Path) -> Result<(), String> {
 }
 
 /// Rejects a folder or a file that others than its owner may write. In such a data folder, other
-/// users could put another database in the place of this one, or another socket for administration;
-/// in such a database, they could take accounts over. A path that does not exist is accepted.
+/// users could replace the database or the socket for administration; in such a database, they
+/// could take accounts over. A path that does not exist is accepted.
 ///
 /// # Errors
 /// A sentence that names the path and the command that corrects its mode.

@@ -1,9 +1,8 @@
-//! What the store does in the background: it writes failed conversions, and removes rows that are
-//! too old.
+//! Background work of the store: it writes failed conversions, and removes rows that are too old.
 //!
-//! Nobody waits for a failure to be durable: failures are collected for a second and written
-//! together, so that an account that fails a thousand times a second costs one commit in it. The
-//! end of the process loses those of the last second, a graceful one none.
+//! Nobody waits for a failure to be durable. Failures are collected for a second and written
+//! together, so that an account with a thousand failures a second costs one commit. A kill of the
+//! process loses those of the last second, a graceful end none.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -31,9 +30,8 @@ const MAX_PENDING: usize = 1000;
 /// How often rows that are too old are removed, and how long after the start for the first time.
 const REMOVAL_INTERVAL: Duration = Duration::from_hours(1);
 
-/// By how much the clock may differ from the time that has passed. If it was set, nothing is
-/// removed before it has gone on for another [`REMOVAL_INTERVAL`]: whoever sets it wrongly has that
-/// long to notice.
+/// By how much the clock may differ from the time that has passed. After the clock was set, nothing
+/// is removed for another [`REMOVAL_INTERVAL`], so that there is time to notice a wrong clock.
 const MAX_DEVIATION: Duration = Duration::from_mins(5);
 
 /// The thread, and what it shares with the store. Dropping it writes what is pending.
@@ -121,7 +119,7 @@ impl Drop for Janitor {
     fn drop(&mut self) {
         self.wake = None;
         if let Some(thread) = self.thread.take() {
-            // If it has panicked, there is nobody left to tell.
+            // Nothing can be done about a panic of the thread.
             let _ = thread.join();
         }
     }
@@ -215,7 +213,7 @@ impl Shared {
 /// Compares the clock with the time that passes.
 struct Watch {
     started: Instant,
-    /// What the clock said then, in milliseconds since the epoch.
+    /// The time of the clock then, in milliseconds since the epoch.
     time: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a check finds, gathered by kind.
+//! The problems that a check finds, by kind.
 
 use std::collections::BTreeMap;
 

@@ -14,9 +14,9 @@ use subtle::ConstantTimeEq;
 use super::account::Account;
 use crate::auth::CodeHash;
 
-/// The most sessions of an account; the one that was not used for the longest time ends then. A
-/// person has some ten browsers. A program that signs in anew each time, instead of using a token,
-/// must neither fill the database nor make the list endless.
+/// The most sessions of an account; then the least recently used one ends. A person has some ten
+/// browsers. A program that signs in for each request, instead of using a token, must neither fill
+/// the database nor make the list endless.
 pub const MAX_SESSIONS: usize = 100;
 
 /// The most characters of a browser's name.
@@ -53,7 +53,8 @@ impl Session {
     }
 }
 
-/// What a browser tells about itself. It is text from outside: whoever shows it has to escape it.
+/// The name and the network of a browser. They are text from outside, which must be escaped in
+/// pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Browser {
     /// Its name and system, at most [`MAX_BROWSER_NAME`] characters; empty if they are unknown.
@@ -63,7 +64,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// The same with both texts cut to what is stored.
+    /// The browser with both texts cut to their maximum lengths.
     #[must_use]
     pub fn bounded(&self) -> Browser {
         let cut = |text: &str, most| text.chars().take(most).collect();
@@ -138,7 +139,7 @@ pub struct StoredSession {
 pub struct SessionId(pub [u8; 16]);
 
 impl SessionId {
-    /// That of the session whose cookie has this hash.
+    /// The id of the session whose cookie has this hash.
     pub fn of(cookie: &CodeHash) -> SessionId {
         let mut id = [0; 16];
         id.copy_from_slice(&cookie[..16]);

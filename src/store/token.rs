@@ -19,8 +19,8 @@ use crate::auth::AccountId;
 /// them are looked through at each request.
 pub const MAX_TOKENS: usize = 50;
 
-/// The most deleted tokens of an account whose names its history still tells. The names of those
-/// that were deleted before them are forgotten.
+/// The most deleted tokens of an account whose names are kept for its history. The names of tokens
+/// that were deleted earlier are removed.
 pub const MAX_DELETED_TOKENS: usize = 450;
 
 /// The most characters of a name: what a column of the dashboard takes.
@@ -30,8 +30,8 @@ pub const MAX_NAME: usize = 40;
 /// and read at each request.
 pub const MAX_PRESET_BYTES: usize = 2000;
 
-/// The longest time that a replaced token goes on working, in milliseconds: 72 hours, so that what
-/// uses it can be changed from a Friday to a Monday.
+/// The longest time for which a rotated token stays valid, in milliseconds: 72 hours, so that its
+/// users can be changed from a Friday to a Monday.
 pub const MAX_OVERLAP: u64 = 72 * 60 * 60 * 1000;
 
 /// A token of an account. Its text is computed from `serial`, and not stored.
@@ -43,22 +43,22 @@ pub struct ApiToken {
     pub created: SystemTime,
     /// The serial number of its present text.
     pub serial: u32,
-    /// The text that the present one has replaced, if it may go on working.
+    /// The previous text, if it may still be valid.
     pub previous: Option<PreviousText>,
-    /// What its owner sets.
+    /// Its settings.
     pub settings: TokenSettings,
 }
 
-/// A text of a token that was replaced, and works a while longer.
+/// The previous text of a rotated token, which stays valid for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct PreviousText {
     /// Its serial number.
     pub serial: u32,
-    /// When it ceases to work, to the millisecond.
+    /// When it becomes invalid, to the millisecond.
     pub ends: SystemTime,
 }
 
-/// What an account's owner sets for a token.
+/// The settings of a token, made by the account's owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct TokenSettings {
     /// The name, 1 to [`MAX_NAME`] characters; no other token of the account has it.
@@ -80,7 +80,7 @@ pub struct Limits {
     pub monthly: Option<NonZeroU64>,
 }
 
-/// What the operator has set for an account.
+/// The limits that the operator has set for an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct Restrictions {
     /// Conversions in a minute, 0 for any number; `None` for the server's limit.
@@ -131,7 +131,7 @@ impl AccountAccess {
         }
     }
 
-    /// That of an account that has just been made.
+    /// The tokens and limits of a new account.
     pub fn of_new_account(created: u64) -> AccountAccess {
         AccountAccess {
             tokens: vec![ApiToken::default_token(created, 0)],
@@ -150,7 +150,7 @@ impl AccountAccess {
         tokens.any(|token| token.settings.name == name && Some(token.number) != except)
     }
 
-    /// Whose serial number this is at the time `now`.
+    /// The token with this serial number at the time `now`.
     pub fn check(&self, serial: u32, now: u64) -> SerialCheck {
         let is_over = |end: SystemTime| clock::to_milliseconds(end) <= now;
         let has_it = |token: &ApiToken| {
@@ -205,7 +205,7 @@ impl ApiToken {
         }
     }
 
-    /// What is kept of the token once it is deleted: no more than its name is of use then.
+    /// The deleted token, of which only the name is kept.
     #[must_use]
     pub fn deleted(&self) -> ApiToken {
         ApiToken {
@@ -230,7 +230,7 @@ impl ApiToken {
 }
 
 impl TokenSettings {
-    /// Those of `default`, unless its owner changes them.
+    /// The initial settings of the token `default`.
     pub fn of_default() -> TokenSettings {
         TokenSettings {
             name: TokenNumber::DEFAULT_NAME.to_owned(),
@@ -290,19 +290,19 @@ pub fn end_of_day(text: &str) -> Option<SystemTime> {
     clock::start_of_day(text)?.checked_add(Duration::from_hours(24))
 }
 
-/// Who sends a request: an account, by one of its tokens.
+/// The caller of a request: an account and one of its tokens.
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// The account.
     pub account: AccountId,
     /// The token.
     pub token: TokenNumber,
-    /// What is set for the account and the token; `None` if nothing is.
+    /// The account's tokens and limits; `None` if it has only `default` and no limits.
     access: Option<(Arc<AccountAccess>, usize)>,
 }
 
 impl Caller {
-    /// The `default` token of an account for which nothing is set.
+    /// The caller with the token `default` of an account without settings.
     pub fn plain(account: AccountId) -> Caller {
         Caller {
             account,
@@ -320,7 +320,7 @@ impl Caller {
         }
     }
 
-    /// What the token's owner has set, if anything is.
+    /// The token's settings, if there are any.
     fn settings(&self) -> Option<&TokenSettings> {
         let (access, index) = self.access.as_ref()?;
         Some(&access.tokens[*index].settings)
@@ -343,7 +343,7 @@ impl Caller {
         self.settings().map_or("", |settings| &settings.preset)
     }
 
-    /// What the operator has set for the account.
+    /// The limits that the operator has set for the account.
     pub fn restrictions(&self) -> Restrictions {
         let access = self.access.as_ref();
         access.map_or_else(Restrictions::default, |(access, _)| access.restrictions)

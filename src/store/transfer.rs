@@ -9,10 +9,9 @@
 //! {"end":7}                          the number of rows
 //! ```
 //!
-//! A server sends such a stream to the command that makes a backup: the command writes the file
-//! where it was told to, and as the user who called it. If the server wrote the file, the path
-//! would be one of the server's name space (a container, or a unit with a private /tmp), and the
-//! file would belong to another user.
+//! A server sends such a stream to the command that makes a backup, and the command writes the file
+//! as its user. If the server wrote the file, the path would be one in the server's name space (a
+//! container, or a unit with a private /tmp), and the file would belong to another user.
 
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
@@ -45,7 +44,7 @@ enum Line {
 /// histories that are done.
 ///
 /// # Errors
-/// That of `each`, or the rows cannot be read.
+/// The error of `each`, or the rows cannot be read.
 pub fn read(
     snapshot: &dyn Snapshot,
     progress: &mut dyn FnMut(u64),
@@ -137,7 +136,7 @@ pub fn send(snapshot: &dyn Snapshot, out: &mut dyn Write) -> io::Result<()> {
 /// Calls `each` with the rows of a stream that [`send`] has written, and returns their number.
 ///
 /// # Errors
-/// That of `each`, or the stream ends early or has another form.
+/// The error of `each`, or the stream ends early or has another form.
 pub fn receive(
     stream: impl Read,
     progress: &mut dyn FnMut(u64, u64),

@@ -1,5 +1,5 @@
-//! Checks what only this engine has: settings of the database, sessions, keys of days, counts of
-//! months, and rows whose account is missing. The rows themselves are checked as those of every
+//! The checks of this engine only: settings of the database, sessions, keys of days, counts of
+//! months, and rows whose account is missing. The rows themselves are checked like those of every
 //! engine ([`crate::store::check`]), in the same pass.
 
 use std::collections::HashMap;
@@ -19,11 +19,10 @@ use crate::store::usage::DayKey;
 
 const LOSES_ON_POWER: &str = "settings by which a loss of power loses what was answered";
 
-/// Adds what is wrong with the settings of the database, with sessions, and with rows that belong
-/// to no account.
+/// Adds problems of the database's settings, of sessions, and of rows that belong to no account.
 ///
 /// # Errors
-/// The database is away, or a column holds what was never stored.
+/// The database is unavailable, or a column has a value that no towebp stores.
 pub fn check(session: &Session, rows: &mut RowCheck) -> Result<()> {
     durability(session, rows)?;
     without_account(session, rows)?;
@@ -175,7 +174,7 @@ impl DayCheck<'_> {
         Ok(())
     }
 
-    /// Compares what was added of the last account.
+    /// Compares the rows of the last account.
     pub fn end_account(&mut self, rows: &mut RowCheck) -> Result<()> {
         let Some(account) = self.account.take() else {
             return Ok(());

@@ -26,7 +26,7 @@ pub struct Ids(Mutex<Keys>);
 pub const MAX_COUNT: u32 = (1 << 26) - 1;
 
 impl Ids {
-    /// A key for what happened at this time.
+    /// A key for an event at this time.
     ///
     /// # Errors
     /// The system has no randomness.
@@ -46,7 +46,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// The key for what happened at this time. It has these 48 bits in the place of random ones.
+    /// The key for an event at this time, with these 48 bits as its random ones.
     pub fn next(&mut self, time: u64, random: u64) -> Uuid {
         if time > self.milliseconds {
             (self.milliseconds, self.count) = (time, 0);

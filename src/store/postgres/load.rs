@@ -1,7 +1,7 @@
-//! Fills an empty database from rows that belong to no engine ([`crate::store::rows`]).
+//! Fills an empty database from the rows of any engine ([`crate::store::rows`]).
 //!
 //! Rows are collected by table, and sent in groups of [`GROUP`]. All keys follow from the rows, so
-//! that a group that was sent already changes nothing: whatever breaks a copy off, it is repeated.
+//! that a group that is sent again changes nothing: an interrupted copy can be repeated.
 //! Until it is complete, the number `copying` in `meta` keeps servers from the database.
 
 use std::collections::{BTreeMap, HashMap};
@@ -28,7 +28,7 @@ use crate::store::usage::{DayKey, UsageDay, UsageEntry};
 /// The rows of a statement.
 const GROUP: usize = 1000;
 
-/// How long removing what a copy that was broken off has left, except histories, may take.
+/// The timeout for removing the rows, except histories, of an interrupted copy.
 const CLEARING: Duration = Duration::from_mins(10);
 
 /// The tables whose rows are few beside those of histories.
@@ -145,7 +145,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Writes what is left.
+    /// Writes the remaining rows.
     ///
     /// # Errors
     /// As [`Loader::add`].
@@ -179,7 +179,7 @@ impl Loader<'_> {
             return Ok(());
         };
         for (day, last_used, [first, last]) in days.into_values() {
-            // Of entries that were removed, no key is looked for.
+            // Keys of removed entries are not known.
             let keys = [first.min(last), last];
             self.push(&tables::DAYS, row::day_columns(id, &day, last_used, keys))?;
         }
@@ -230,7 +230,7 @@ pub fn is_in_use(pool: &Pool) -> Result<bool> {
     Ok(state.replicas > 0)
 }
 
-/// What is in a database that is to be copied to.
+/// The state of the database that is the target of a copy.
 struct State {
     /// The mark of the secret of the store whose copying was begun.
     copying: Option<i64>,

@@ -1,5 +1,5 @@
-//! Records conversions in groups: one statement, sent again with the same keys until it is known to
-//! be durable.
+//! Records conversions in groups: one idempotent statement, retried with the same keys until it is
+//! durable.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,10 +19,10 @@ use crate::store::usage::{MonthlyQuotas, UsageDay, UsageEntry};
 
 /// Adds entries whose keys are not there yet, and counts those by day and by month.
 ///
-/// `alive` makes every sending write something: a repetition that finds its entries there would
-/// otherwise write nothing, and so not wait for the standby that the first sending did not reach.
-/// `owners` keeps accounts from being deleted meanwhile. Rows of sums are taken in one order, so
-/// that two replicas do not wait for each other in a circle.
+/// `alive` makes every attempt write something: a retry that finds its entries there would otherwise
+/// write nothing, and so not wait for the standby that the first attempt did not reach. `owners`
+/// keeps accounts from being deleted meanwhile. Rows of sums are locked in one order, so that two
+/// replicas do not deadlock.
 ///
 /// It returns the accounts that exist, and the new counts of months.
 const RECORD: &str = "
@@ -94,8 +94,7 @@ impl Recorded<'_> {
         clock::month(clock::to_milliseconds(self.entry.time)).0
     }
 
-    /// What is counted together with it: its account's conversions of the month, and those by its
-    /// token.
+    /// The counts that include it: its account's conversions of the month, and those by its token.
     fn scopes(&self) -> [Scope; 2] {
         let scope = |token| (self.account.0, self.month(), token);
         [scope(ALL_TOKENS), scope(i64::from(self.entry.token.0))]
@@ -129,7 +128,7 @@ pub fn count(months: &mut MonthCounts, day: &UsageDay) {
     }
 }
 
-/// What the statement returns.
+/// The result of the statement.
 struct Counts {
     accounts: Vec<u64>,
     /// The counts of those scopes in which something was counted.
@@ -141,8 +140,8 @@ struct Counts {
 pub async fn record(link: &Link, replica: Uuid, group: &[Recorded<'_>]) -> Result<Vec<Outcome>> {
     link.forget_warnings();
     let mut outcomes = Vec::with_capacity(group.len());
-    // What is left to be recorded, the first one last. A part in which a quota is exceeded is tried
-    // again by halves: what exceeds it is found, and the rest is recorded.
+    // The parts that are left to be recorded, the first one last. A part in which a quota is
+    // exceeded is split in halves, until the conversion that exceeds it is alone.
     let mut parts = vec![group];
     while let Some(part) = parts.pop() {
         if !part.iter().any(Recorded::has_quota) {
@@ -203,8 +202,8 @@ async fn send(link: &Link, replica: Uuid, part: &[Recorded<'_>]) -> Result<Count
     Ok(counts)
 }
 
-/// What comes of the first conversion that exceeds a quota, if one does. Of those that were
-/// recorded by an earlier sending, none is counted, and so none exceeds anything.
+/// The outcome of the first conversion that exceeds a quota, if one does. Conversions that an
+/// earlier attempt has recorded are not counted again, so they exceed none.
 fn first_exceeded(part: &[Recorded<'_>], counts: &Counts) -> Option<Outcome> {
     part.iter().find_map(|it| {
         let count = |scope| counts.conversions.get(&scope).copied().unwrap_or(0);
@@ -229,7 +228,7 @@ async fn outcomes_of(
         for (scope, count) in it.scopes().into_iter().zip(&mut conversions) {
             *count = match counts.conversions.get(&scope) {
                 Some(count) => *count,
-                // An earlier sending has recorded it, so nothing was counted.
+                // An earlier attempt has recorded it, so nothing was counted.
                 None => in_month(link, scope).await?,
             };
             counts.conversions.insert(scope, count.saturating_sub(1));

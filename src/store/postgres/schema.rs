@@ -1,4 +1,4 @@
-//! Makes the tables, and checks those that are there.
+//! Makes the tables, and checks existing ones.
 //!
 //! The lock is a row of the table `meta`, since not every database that speaks this protocol has
 //! other locks, and poolers break those. A second program that wants to make the tables waits for
@@ -15,7 +15,7 @@ const SCHEMA: i64 = 1;
 /// The table of numbers by name: `schema` is the number of the schema, 0 until the tables are made;
 /// `secret` the mark of the secret in use; `last_account` the last number of an account that was
 /// given; `system` and `timeline` those of the primary (see [`Link::note_timeline`]). [`COPYING`]
-/// is there while a store is being copied to the database.
+/// exists while a store is being copied to the database.
 const META: &str = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL)";
 
 /// The name of the mark of the secret of the store that is being copied to the database.

@@ -3,7 +3,7 @@
 //!
 //! Times are milliseconds since the epoch (UTC), days are days since it, and a month is its first
 //! millisecond. Numbers of accounts and tokens are towebp's own. Where a time or a limit of 0 means
-//! "none", the column's comment says so.
+//! "none", the column has a comment.
 
 use std::collections::HashSet;
 
@@ -56,7 +56,7 @@ tables! {
         per_minute Int,      // conversions a minute; 0: any number
         name Text, preset Text;
 
-    /// What the operator has set for accounts.
+    /// The limits that the operator has set for accounts.
     RESTRICTIONS "restrictions" 1:
         account Int,
         disabled Int,        // since when; 0: it is not
@@ -170,7 +170,7 @@ impl Table {
         )
     }
 
-    /// Writes a row in the place of the one with its key, if there is one.
+    /// Inserts a row, or replaces the one with its key.
     pub async fn put<'a>(&'static self, link: &Link, row: impl Columns<'a>) -> Result<()> {
         let mut rows = Rows::new(self);
         rows.push(row);
@@ -200,12 +200,12 @@ pub struct Rows {
     columns: Vec<Cell>,
 }
 
-/// What becomes of a row whose key is there already.
+/// The rule for a row whose key exists already.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Conflict {
     /// The old row stays.
     Keep,
-    /// The new row takes its place.
+    /// The new row replaces it.
     Replace,
 }
 

@@ -70,7 +70,7 @@ pub struct SqlRows<'a> {
 }
 
 impl SqlRows<'_> {
-    /// Those of a connection, for reading.
+    /// The rows of a connection, for reading.
     pub fn of(link: &Link) -> SqlRows<'_> {
         SqlRows { link, keys: &[] }
     }

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Numbers have their least significant byte first. A row changes with the first entry of a day and
-//! with the first of a kind: most entries only read it. It may tell of entries that were removed.
+//! with the first of a kind: most entries only read it. It may count entries that were removed.
 
 use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 
@@ -51,8 +51,8 @@ pub fn may_pass((first, last, kinds): (u32, u32, &[u8]), filter: &UsageFilter) -
         && each_kind(kinds).any(|(token, format)| filter.passes_kind(token, format))
 }
 
-/// Whether a row tells of an entry of this day, token and format.
-pub fn tells_of(
+/// Whether a row includes an entry of this day, token and format.
+pub fn includes(
     (first, last, kinds): (u32, u32, &[u8]),
     day: u32,
     token: TokenNumber,
@@ -77,7 +77,7 @@ impl<'t> BlockTable<'t> {
         let changed = {
             let row = self.0.get(key)?;
             let row = row.as_ref().map(redb::AccessGuard::value);
-            if row.is_some_and(|row| tells_of(row, day, entry.token, &entry.format)) {
+            if row.is_some_and(|row| includes(row, day, entry.token, &entry.format)) {
                 return Ok(());
             }
             let (first, last, kinds) = row.unwrap_or((day, day, &[]));

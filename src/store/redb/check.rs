@@ -1,5 +1,5 @@
-//! Checks what only this engine has: indexes, blocks of histories, and rows whose account is
-//! missing. The rows themselves are checked as those of every engine ([`crate::store::check`]).
+//! The checks of this engine only: indexes, blocks of histories, and rows whose account is missing.
+//! The rows themselves are checked like those of every engine ([`crate::store::check`]).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -21,7 +21,7 @@ use crate::store::error::StoreError;
 use crate::store::session::MAX_SESSIONS;
 use crate::store::token_number::TokenNumber;
 
-/// Adds what is wrong with indexes and with rows that belong to nothing.
+/// Adds problems of indexes and of rows whose account is missing.
 ///
 /// # Errors
 /// [`StoreError::Unavailable`] if the disk failed meanwhile, [`StoreError::Failed`] if rows are
@@ -206,7 +206,7 @@ impl Check<'_> {
             }
             let row = block.as_ref().and_then(|(_, row)| row.as_ref());
             let (day, token, format) = (clock::day(value.0), TokenNumber(value.6), value.9);
-            if !row.is_some_and(|row| blocks::tells_of(row.value(), day, token, format)) {
+            if !row.is_some_and(|row| blocks::includes(row.value(), day, token, format)) {
                 self.fault("history entries that no block tells of", entry());
             }
         }

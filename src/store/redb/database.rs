@@ -1,5 +1,5 @@
-//! The database file: made privately, held to one format, and opened anew after a failure of the
-//! disk.
+//! The database file: it is private to its owner, has one format, and is reopened after a failure
+//! of the disk.
 
 use std::fs;
 use std::io;
@@ -20,8 +20,8 @@ pub const CACHE_BYTES: usize = 32 << 20;
 /// The open database.
 ///
 /// After one failed read or write, for instance on a full disk, redb rejects all further work until
-/// the file is opened anew. So that happens here: at the failure, and before each use until it
-/// succeeds. The server recovers when the disk does.
+/// the file is reopened. This type reopens it after the failure, and before each use until that
+/// succeeds, so the server recovers when the disk does.
 pub struct Database {
     slot: RwLock<Slot>,
     opener: Box<Opener>,
@@ -30,10 +30,10 @@ pub struct Database {
 type Opener = dyn Fn() -> Result<redb::Database, DatabaseError> + Send + Sync;
 
 struct Slot {
-    /// `None` if the file could not be opened anew.
+    /// `None` if the file could not be reopened.
     redb: Option<redb::Database>,
-    /// The number of times that the file was opened: of several callers that fail at once, only the
-    /// first one opens it anew.
+    /// The number of times that the file was opened: if several callers fail at once, only the
+    /// first one reopens it.
     opened: u64,
 }
 
@@ -80,7 +80,7 @@ impl Database {
     /// The database that `opener` opens, now and after failures. Its format is not checked.
     ///
     /// # Errors
-    /// Those of `opener`.
+    /// The errors of `opener`.
     pub fn open_by(opener: Box<Opener>) -> Result<Database, DatabaseError> {
         let redb = opener()?;
         Ok(Database {
@@ -123,7 +123,7 @@ impl Database {
     }
 
     /// A transaction that sees one state of the whole database for as long as it lives. Unlike
-    /// [`Database::read`], it does not keep the file from being opened anew after a failure; the
+    /// [`Database::read`], it does not keep the file from being reopened after a failure; the
     /// transaction fails then.
     ///
     /// # Errors
@@ -204,7 +204,7 @@ impl Database {
         }
     }
 
-    /// Opens the file anew unless another thread has done so since `opened`. Returns the error if
+    /// Reopens the file unless another thread has done so since `opened`. Returns the error if
     /// that fails.
     fn reopen(&self, opened: u64) -> Option<DatabaseError> {
         let mut slot = self.slot.write().unwrap_or_else(PoisonError::into_inner);

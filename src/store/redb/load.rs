@@ -1,9 +1,8 @@
-//! Fills a new database from rows that belong to no engine ([`crate::store::rows`]).
+//! Fills a new database from the rows of any engine ([`crate::store::rows`]).
 //!
-//! Rows are collected and written in commits of some megabytes, so that memory stays flat however
-//! long the histories are. What follows from the rows, the blocks of histories, is made anew. The
-//! format's number is written with the last commit: without
-//! it, no towebp opens the file.
+//! Rows are collected and written in commits of some megabytes, so that the memory does not grow
+//! with the histories. The blocks of histories follow from the rows and are made again. The number
+//! of the format is written with the last commit; without it, no towebp opens the file.
 
 use super::meta::{self, FORMAT};
 use super::tables::{Tables, ready};
@@ -50,7 +49,7 @@ impl Loader {
         Ok(())
     }
 
-    /// Writes what is left. The database is complete then.
+    /// Writes the remaining rows. The database is complete then.
     ///
     /// # Errors
     /// As [`Loader::add`].
@@ -90,7 +89,7 @@ impl Loader {
     }
 }
 
-/// Why rows are not written.
+/// The error of rows that are not written.
 enum Fault {
     Database(redb::Error),
     /// They do not fit together: a sentence.
@@ -103,7 +102,7 @@ impl From<redb::Error> for Fault {
     }
 }
 
-/// What is known of the rows that were written.
+/// The state after the rows that were written.
 #[derive(Default)]
 struct State {
     secret_mark: Option<u64>,

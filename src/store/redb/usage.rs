@@ -73,8 +73,8 @@ pub type DayValue = (u64, u64, u64, u64);
 /// No format comes after it.
 const LAST: &str = "\u{10ffff}";
 
-/// The most rows of entries and blocks that are read for one page: some 20 ms. Who asks for entries
-/// that are rare in a history of many millions gets short pages.
+/// The most rows of entries and blocks that are read for one page: some 20 ms. A filter that few of
+/// many million entries pass gives short pages.
 const MAX_READ: u64 = 50_000;
 
 /// At most `limit` entries that pass the filter, with sequence numbers below `before`, newest
