@@ -83,15 +83,13 @@ pub trait Engine: Send + Sync {
     /// When the invitation with this hash ends; `None` if it is used or unknown.
     fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>>;
 
-    /// At most `limit` entries of an account's history that pass the filter and have ids below
-    /// `before`, newest first. Memory and time do not depend on the length of the history: a page
-    /// may have fewer entries than there are.
+    /// Entries of an account's history that pass the filter, newest first. Memory and time do not
+    /// depend on the length of the history: a page may have fewer entries than there are.
     fn usage_page(
         &self,
         account: AccountId,
         filter: &UsageFilter,
-        before: Option<EntryId>,
-        limit: usize,
+        range: PageRange,
     ) -> Result<UsagePage>;
 
     /// Calls `each` with the sums of an account by day, token and format, in this order, over all
@@ -103,14 +101,12 @@ pub trait Engine: Send + Sync {
         each: &mut dyn FnMut(UsageDay),
     ) -> Result<()>;
 
-    /// At most `limit` failed conversions of an account that pass the filter and have ids below
-    /// `before`, newest first.
+    /// Failed conversions of an account that pass the filter, newest first.
     fn failures(
         &self,
         account: AccountId,
         filter: &FailureFilter,
-        before: Option<EntryId>,
-        limit: usize,
+        range: PageRange,
     ) -> Result<FailurePage>;
 
     /// The sums over all entries that an account's history has ever had; zeros if there is no such
@@ -175,6 +171,15 @@ pub trait Engine: Send + Sync {
     fn replicas(&self) -> u32 {
         1
     }
+}
+
+/// The entries that may be on a page.
+#[derive(Clone, Copy, Debug)]
+pub struct PageRange {
+    /// Their ids are below this one.
+    pub before: Option<EntryId>,
+    /// The most entries.
+    pub limit: usize,
 }
 
 /// Counters of an engine since it was opened.

@@ -85,7 +85,7 @@ use self::redb::{FileSnapshot, RedbEngine};
 use crate::auth::{self, Code, CodeHash, Email, Password, Passwords, Secret, SignInThrottle};
 use availability::Availability;
 use clock::Clock;
-use engine::{Command, Engine, Outcome};
+use engine::{Command, Engine, Outcome, PageRange};
 use error::Result;
 use janitor::Janitor;
 use known::KnownAccounts;
@@ -491,7 +491,7 @@ impl Store {
         before: Option<EntryId>,
         limit: usize,
     ) -> Result<UsagePage> {
-        self.read(|engine| engine.usage_page(id, filter, before, limit))
+        self.read(|engine| engine.usage_page(id, filter, PageRange { before, limit }))
     }
 
     /// Calls `each` with the sums over the conversions that pass the filter, by day, token and
@@ -550,7 +550,7 @@ impl Store {
     ) -> Result<FailurePage> {
         // Failures that cannot be written now are missing from the result.
         let _ = self.janitor.write_failures_of(id);
-        self.read(|engine| engine.failures(id, filter, before, limit))
+        self.read(|engine| engine.failures(id, filter, PageRange { before, limit }))
     }
 
     /// The conversions of the account, or by one of its tokens, in the month in which `now` lies.

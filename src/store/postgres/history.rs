@@ -10,11 +10,12 @@ use super::row;
 use super::tables;
 use crate::auth::AccountId;
 use crate::store::clock::DAY;
+use crate::store::engine::PageRange;
 use crate::store::entry_id::EntryId;
 use crate::store::failure::{FailureFilter, FailurePage, StatusFilter};
 use crate::store::usage::{Days, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals};
 
-/// The most entries that are looked at for one page.
+/// The most entries that are read for one page.
 const MAX_READ: u64 = 50_000;
 
 /// The most ranges of keys that are read by one statement.
@@ -72,8 +73,7 @@ pub async fn page(
     link: &Link,
     account: AccountId,
     filter: &UsageFilter,
-    before: Option<EntryId>,
-    limit: usize,
+    PageRange { before, limit }: PageRange,
 ) -> Result<UsagePage> {
     let before = before.map_or(Uuid::max(), |before| Uuid::from_u128(before.0));
     let ranges = if filter.is_empty() {
@@ -95,7 +95,7 @@ pub async fn page(
         if let [range] = some
             && !filter.is_empty()
         {
-            // The page has all that pass of those that were looked at.
+            // The page has all entries read that pass.
             next_before = reached(link, account, *range, before).await?;
         }
         looked_at += some.iter().map(|range| range.entries).sum::<u64>();
@@ -120,9 +120,9 @@ struct Range {
     first: u64,
     /// The milliseconds in the last key.
     last: u64,
-    /// How many entries that pass there were; some may be removed.
+    /// The number of entries that pass, with removed ones.
     passing: u64,
-    /// How many entries of the days there were: that is about how many are looked at.
+    /// The number of entries of the days, with removed ones: about as many are read.
     entries: u64,
 }
 
@@ -149,8 +149,8 @@ impl Range {
     }
 }
 
-/// How many of the ranges are read at a time: those that are likely to fill a page with so many
-/// entries, as long as few entries are looked at; `None` if there is none.
+/// The number of ranges to read at a time: as many as are likely to fill a page with so many
+/// entries, unless too many entries would be read. `None` if there are no ranges.
 fn first_ranges(ranges: &[Range], wanted: usize) -> Option<usize> {
     let (mut passing, mut entries) = (0_u64, 0_u64);
     let count = ranges.iter().take(MAX_RANGES).take_while(|range| {
@@ -163,8 +163,7 @@ fn first_ranges(ranges: &[Range], wanted: usize) -> Option<usize> {
     Some(count.count()).filter(|count| *count > 0)
 }
 
-/// Between which keys before this one the entries that pass are, the last ones first. No two
-/// overlap.
+/// The ranges of keys before this one in which entries pass, the last range first. No two overlap.
 async fn ranges(
     link: &Link,
     account: AccountId,
@@ -212,8 +211,8 @@ fn without_overlaps(mut ranges: Vec<Range>) -> Vec<Range> {
     apart
 }
 
-/// At most so many entries that pass, in these ranges and before this key, the last one first. If
-/// it is one range, only the last ones of many are looked at.
+/// At most `limit` entries that pass, in these ranges and before this key, the last one first. If
+/// there is one range, only its last [`MAX_READ`] entries are read.
 async fn entries_in(
     link: &Link,
     account: AccountId,
@@ -233,8 +232,8 @@ async fn entries_in(
         [_] if !filter.is_empty() => format!("LIMIT {MAX_READ}"),
         _ => String::new(),
     };
-    // One part for each range: of a join with all of them, the database expects so many rows that
-    // it first compiles the statement (130 ms).
+    // One part for each range: the database expects so many rows of a join with all ranges that it
+    // first compiles the statement (130 ms).
     let columns = tables::USAGE.columns("looked_at");
     let part = |[start, bound]: &[String; 2]| {
         format!(
@@ -255,7 +254,7 @@ async fn entries_in(
     link.all(&sql, &conditions.values, entry).await
 }
 
-/// The last key of a range that was looked at for a page, if the range has entries beyond it.
+/// The last key of a range that was read for a page, if the range has entries beyond it.
 async fn reached(
     link: &Link,
     account: AccountId,
@@ -302,8 +301,7 @@ pub async fn failures(
     link: &Link,
     account: AccountId,
     filter: &FailureFilter,
-    before: Option<EntryId>,
-    limit: usize,
+    PageRange { before, limit }: PageRange,
 ) -> Result<FailurePage> {
     let mut conditions = Conditions::of(account);
     conditions.and_days(filter.days);

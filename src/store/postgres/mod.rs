@@ -53,8 +53,7 @@ pub use settings::PostgresSettings;
 use super::account::Account;
 use super::apply::Transaction;
 use super::clock;
-use super::engine::{Command, Engine, EngineMetrics, Outcome, SessionRecord, Snapshot};
-use super::entry_id::EntryId;
+use super::engine::{Command, Engine, EngineMetrics, Outcome, PageRange, SessionRecord, Snapshot};
 use super::error::{OpenError, Result};
 use super::failure::{FailureFilter, FailurePage};
 use super::rows::AccountRow;
@@ -318,10 +317,9 @@ impl Engine for PostgresEngine {
         &self,
         account: AccountId,
         filter: &UsageFilter,
-        before: Option<EntryId>,
-        limit: usize,
+        range: PageRange,
     ) -> Result<UsagePage> {
-        self.read(async |link: &Link| history::page(link, account, filter, before, limit).await)
+        self.read(async |link: &Link| history::page(link, account, filter, range).await)
     }
 
     fn usage_days(
@@ -339,10 +337,9 @@ impl Engine for PostgresEngine {
         &self,
         account: AccountId,
         filter: &FailureFilter,
-        before: Option<EntryId>,
-        limit: usize,
+        range: PageRange,
     ) -> Result<FailurePage> {
-        self.read(async |link: &Link| history::failures(link, account, filter, before, limit).await)
+        self.read(async |link: &Link| history::failures(link, account, filter, range).await)
     }
 
     fn usage_totals(&self, account: AccountId) -> Result<UsageTotals> {

@@ -18,6 +18,7 @@ use super::result::Result;
 use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::columns::{self, FailureColumns};
+use crate::store::engine::PageRange;
 use crate::store::entry_id::EntryId;
 use crate::store::failure::{Failure, FailureFilter, FailurePage, MAX_FAILURES};
 use crate::store::token_number::TokenNumber;
@@ -28,17 +29,16 @@ pub const FAILURES: TableDefinition<(u64, u64), Value> = TableDefinition::new("f
 /// All columns but the account and the sequence number.
 pub type Value = FailureColumns<'static>;
 
-/// At most `limit` failures that pass the filter, newest first, with sequence numbers below
-/// `before`. All of an account are read if need be: there are [`MAX_FAILURES`].
+/// Failures that pass the filter, newest first. All failures of an account are read if need be:
+/// there are [`MAX_FAILURES`].
 pub fn page(
     read: &ReadTransaction,
     account: AccountId,
     filter: &FailureFilter,
-    before: Option<u64>,
-    limit: usize,
+    range: PageRange,
 ) -> Result<FailurePage> {
     let table = read.open_table(FAILURES)?;
-    let rows = table.range((account.0, 0)..(account.0, before.unwrap_or(u64::MAX)))?;
+    let rows = table.range((account.0, 0)..(account.0, range.end()))?;
     let (mut failures, mut next_before) = (Vec::new(), None);
     for row in rows.rev() {
         let (key, value) = row?;
@@ -47,7 +47,7 @@ pub fn page(
         if !filter.passes(clock::day(time), TokenNumber(token), status) {
             continue;
         }
-        if failures.len() == limit {
+        if failures.len() == range.limit {
             next_before = failures.last().map(|(id, _)| *id);
             break;
         }

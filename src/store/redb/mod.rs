@@ -47,7 +47,7 @@ pub use snapshot::{FileSnapshot, check_file};
 
 use super::account::Account;
 use super::clock;
-use super::engine::{Command, Engine, Outcome, SessionRecord, Snapshot};
+use super::engine::{Command, Engine, Outcome, PageRange, SessionRecord, Snapshot};
 use super::entry_id::EntryId;
 use super::error::{OpenError, Result, StoreError};
 use super::failure::{FailureFilter, FailurePage};
@@ -176,11 +176,10 @@ impl Engine for RedbEngine {
         &self,
         account: AccountId,
         filter: &UsageFilter,
-        before: Option<EntryId>,
-        limit: usize,
+        range: PageRange,
     ) -> Result<UsagePage> {
         self.database
-            .read(|read| usage::page(read, account, filter, before.map(below), limit))
+            .read(|read| usage::page(read, account, filter, range))
     }
 
     fn usage_days(
@@ -201,11 +200,10 @@ impl Engine for RedbEngine {
         &self,
         account: AccountId,
         filter: &FailureFilter,
-        before: Option<EntryId>,
-        limit: usize,
+        range: PageRange,
     ) -> Result<FailurePage> {
         self.database
-            .read(|read| failures::page(read, account, filter, before.map(below), limit))
+            .read(|read| failures::page(read, account, filter, range))
     }
 
     fn usage_totals(&self, account: AccountId) -> Result<UsageTotals> {
@@ -257,9 +255,11 @@ impl Engine for RedbEngine {
     }
 }
 
-/// The sequence number that all sequence numbers below an id are below, too.
-fn below(id: EntryId) -> u64 {
-    id.sequence().unwrap_or(u64::MAX)
+impl PageRange {
+    /// The bound of sequence numbers on the page.
+    fn end(self) -> u64 {
+        self.before.and_then(EntryId::sequence).unwrap_or(u64::MAX)
+    }
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ use super::result::Result;
 use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::columns::{self, EntryColumns, TotalColumns};
-use crate::store::engine::Outcome;
+use crate::store::engine::{Outcome, PageRange};
 use crate::store::entry_id::EntryId;
 use crate::store::token_number::TokenNumber;
 use crate::store::usage::{
@@ -77,21 +77,20 @@ const LAST: &str = "\u{10ffff}";
 /// many million entries pass gives short pages.
 const MAX_READ: u64 = 50_000;
 
-/// At most `limit` entries that pass the filter, with sequence numbers below `before`, newest
-/// first.
+/// Entries that pass the filter, newest first.
 pub fn page(
     read: &ReadTransaction,
     account: AccountId,
     filter: &UsageFilter,
-    before: Option<u64>,
-    limit: usize,
+    range: PageRange,
 ) -> Result<UsagePage> {
+    let limit = range.limit;
     let id = account.0;
     let (removed, ..) = removed(read, account)?;
     let history = read.open_table(HISTORY)?;
     let next = last_sequence(&history, account, removed)? + 1;
     // All entries from here on are either on the page or do not pass.
-    let mut reached = before.map_or(next, |before| before.min(next));
+    let mut reached = range.end().min(next);
     let mut entries = Vec::new();
     if filter.is_empty() {
         for row in history.range((id, 0)..(id, reached))?.rev().take(limit) {

@@ -5,7 +5,7 @@ use super::entry;
 use crate::auth::{AccountId, Email};
 use crate::store::account::Account;
 use crate::store::clock;
-use crate::store::engine::{Command, Engine, Outcome, TokenChange};
+use crate::store::engine::{Command, Engine, Outcome, PageRange, TokenChange};
 use crate::store::entry_id::EntryId;
 use crate::store::session::{Browser, MAX_SESSIONS, SessionId, SessionTimes, StoredSession};
 use crate::store::token::{
@@ -570,7 +570,14 @@ fn a_deleted_account_leaves_nothing(engine: &dyn Engine) {
     assert_eq!(engine.usage_in_month(owner.id, None, month).unwrap(), 0);
     assert!(
         engine
-            .usage_page(owner.id, &UsageFilter::default(), None, 9)
+            .usage_page(
+                owner.id,
+                &UsageFilter::default(),
+                PageRange {
+                    before: None,
+                    limit: 9
+                }
+            )
             .unwrap()
             .entries
             .is_empty()
@@ -587,7 +594,11 @@ fn a_history_is_read_in_pages_from_the_newest_entry(engine: &dyn Engine) {
     }
     let page = |before, limit| {
         let page = engine
-            .usage_page(owner.id, &UsageFilter::default(), before, limit)
+            .usage_page(
+                owner.id,
+                &UsageFilter::default(),
+                PageRange { before, limit },
+            )
             .unwrap();
         let (ids, entries): (Vec<_>, Vec<_>) = page.entries.into_iter().unzip();
         assert!(ids.is_sorted_by(|newer, older| newer > older));

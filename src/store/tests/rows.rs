@@ -6,7 +6,7 @@ mod postgres;
 use super::Folder;
 use crate::auth::{AccountId, Email};
 use crate::store::clock;
-use crate::store::engine::{Command, Engine, OldRows, Outcome, Snapshot, TokenChange};
+use crate::store::engine::{Command, Engine, OldRows, Outcome, PageRange, Snapshot, TokenChange};
 use crate::store::error::StoreError;
 use crate::store::failure::{Failure, FailureFilter};
 use crate::store::redb::{Backup, FileSnapshot, RedbEngine, check_file};
@@ -210,7 +210,9 @@ pub(crate) fn answers(engine: &dyn Engine) -> Vec<String> {
         for filter in filters() {
             let mut before = None;
             loop {
-                let page = engine.usage_page(id, &filter, before, 500).unwrap();
+                let page = engine
+                    .usage_page(id, &filter, PageRange { before, limit: 500 })
+                    .unwrap();
                 let entries = page.entries.into_iter();
                 entries.for_each(|(_, entry)| add(format!("{entry:?}")));
                 before = page.next_before;
@@ -220,7 +222,17 @@ pub(crate) fn answers(engine: &dyn Engine) -> Vec<String> {
             }
         }
         let filter = FailureFilter::default();
-        let failures = engine.failures(id, &filter, None, 100).unwrap().failures;
+        let failures = engine
+            .failures(
+                id,
+                &filter,
+                PageRange {
+                    before: None,
+                    limit: 100,
+                },
+            )
+            .unwrap()
+            .failures;
         let failures: Vec<_> = failures.into_iter().map(|(_, failure)| failure).collect();
         add(format!("{failures:?}"));
     }

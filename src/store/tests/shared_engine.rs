@@ -8,8 +8,7 @@ use std::time::Instant;
 use super::disk::Disk;
 use crate::auth::{AccountId, CodeHash, Email, FailedAttempts, Wait};
 use crate::store::account::Account;
-use crate::store::engine::{Command, Engine, Outcome, SessionRecord, Snapshot};
-use crate::store::entry_id::EntryId;
+use crate::store::engine::{Command, Engine, Outcome, PageRange, SessionRecord, Snapshot};
 use crate::store::error::StoreError;
 use crate::store::failure::{FailureFilter, FailurePage};
 use crate::store::redb::RedbEngine;
@@ -101,10 +100,9 @@ impl Engine for SharedEngine {
         &self,
         account: AccountId,
         filter: &UsageFilter,
-        before: Option<EntryId>,
-        limit: usize,
+        range: PageRange,
     ) -> Result<UsagePage, StoreError> {
-        self.redb()?.usage_page(account, filter, before, limit)
+        self.redb()?.usage_page(account, filter, range)
     }
 
     fn usage_days(
@@ -120,10 +118,9 @@ impl Engine for SharedEngine {
         &self,
         account: AccountId,
         filter: &FailureFilter,
-        before: Option<EntryId>,
-        limit: usize,
+        range: PageRange,
     ) -> Result<FailurePage, StoreError> {
-        self.redb()?.failures(account, filter, before, limit)
+        self.redb()?.failures(account, filter, range)
     }
 
     fn usage_totals(&self, account: AccountId) -> Result<UsageTotals, StoreError> {

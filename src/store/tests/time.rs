@@ -1,6 +1,7 @@
 //! What depends on the clock, which may be set back and forward.
 
 use super::*;
+use crate::store::engine::PageRange;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -456,7 +457,14 @@ fn failures_are_written_when_the_store_is_closed() {
     store.record_failure(id, failure(&clock));
     drop(store);
     let engine = RedbEngine::open(&database_path(&folder.settings().data)).unwrap();
-    let page = engine.failures(id, &FailureFilter::default(), None, 9);
+    let page = engine.failures(
+        id,
+        &FailureFilter::default(),
+        PageRange {
+            before: None,
+            limit: 9,
+        },
+    );
     assert_eq!(page.unwrap().failures.len(), 1);
 }
 

@@ -3,7 +3,7 @@
 use super::{Disk, account, one};
 use crate::auth::AccountId;
 use crate::store::clock;
-use crate::store::engine::{Command, Engine, OldRows, Outcome};
+use crate::store::engine::{Command, Engine, OldRows, Outcome, PageRange};
 use crate::store::entry_id::EntryId;
 use crate::store::failure::{Failure, FailureFilter, MAX_FAILURES, StatusFilter};
 use crate::store::token_number::TokenNumber;
@@ -61,7 +61,9 @@ fn read_all(
         let UsagePage {
             entries,
             next_before,
-        } = engine.usage_page(account, filter, before, limit).unwrap();
+        } = engine
+            .usage_page(account, filter, PageRange { before, limit })
+            .unwrap();
         assert!(entries.len() <= limit);
         all.extend(entries);
         assert!(next_before.is_none_or(|next| before.is_none_or(|before| next < before)));
@@ -202,14 +204,43 @@ fn old_entries_are_removed_and_their_sums_stay(engine: &dyn Engine) {
     // Ids go on, and pages end with the first entry that is left.
     record_all(engine, first, &entries[24_000..24_001]);
     record_all(engine, second, &entries[24_000..24_001]);
-    let page = engine.usage_page(first, &filter, None, 1).unwrap();
+    let page = engine
+        .usage_page(
+            first,
+            &filter,
+            PageRange {
+                before: None,
+                limit: 1,
+            },
+        )
+        .unwrap();
     assert!(page.entries[0].0 > newest);
-    let page = engine.usage_page(second, &filter, None, 9).unwrap();
+    let page = engine
+        .usage_page(
+            second,
+            &filter,
+            PageRange {
+                before: None,
+                limit: 9,
+            },
+        )
+        .unwrap();
     assert_eq!((page.entries.len(), page.next_before), (1, None));
     let before = Some(rest[990].0);
-    let page = engine.usage_page(first, &filter, before, 9).unwrap();
+    let page = engine
+        .usage_page(first, &filter, PageRange { before, limit: 9 })
+        .unwrap();
     assert_eq!((page.entries.len(), page.next_before), (9, None));
-    let old = engine.usage_page(first, &filter, Some(oldest), 9).unwrap();
+    let old = engine
+        .usage_page(
+            first,
+            &filter,
+            PageRange {
+                before: Some(oldest),
+                limit: 9,
+            },
+        )
+        .unwrap();
     assert_eq!((old.entries.len(), old.next_before), (0, None));
     assert_consistent(engine);
     one(engine, Command::DeleteAccount(second));
@@ -301,7 +332,9 @@ fn failures_are_kept_apart_and_filtered(engine: &dyn Engine) {
     assert_eq!(outcome, Outcome::Unchanged);
     // The places in `all` from 1 on, and the cursor of the next page.
     let found = |filter: &FailureFilter, before, limit| {
-        let page = engine.failures(owner, filter, before, limit).unwrap();
+        let page = engine
+            .failures(owner, filter, PageRange { before, limit })
+            .unwrap();
         let ids = page.failures.iter().map(|(id, _)| *id);
         assert!(ids.is_sorted_by(|newer, older| newer > older));
         if let Some(next) = page.next_before {
@@ -347,7 +380,16 @@ fn an_account_keeps_ten_thousand_failures(engine: &dyn Engine) {
         record_failures(engine, owner, failures.collect());
     }
     let filter = FailureFilter::default();
-    let page = engine.failures(owner, &filter, None, 20_000).unwrap();
+    let page = engine
+        .failures(
+            owner,
+            &filter,
+            PageRange {
+                before: None,
+                limit: 20_000,
+            },
+        )
+        .unwrap();
     assert_eq!(page.failures.len() as u64, MAX_FAILURES);
     let oldest = page.failures.last().map(|(_, it)| it.input_bytes);
     assert_eq!(oldest, Some(101));
@@ -358,7 +400,14 @@ fn old_failures_are_removed(engine: &dyn Engine) {
     let failures = [1, 5, 2, 6].map(|day| failure(day, 0, 400));
     record_failures(engine, owner, failures.to_vec());
     remove_old(engine, 0, 5);
-    let page = engine.failures(owner, &FailureFilter::default(), None, 9);
+    let page = engine.failures(
+        owner,
+        &FailureFilter::default(),
+        PageRange {
+            before: None,
+            limit: 9,
+        },
+    );
     let left: Vec<_> = page
         .unwrap()
         .failures

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::{account, create, email, entry, one, record};
 use crate::auth::{AccountId, FailedAttempts};
 use crate::store::clock;
-use crate::store::engine::{Command, Engine, OldRows, Outcome};
+use crate::store::engine::{Command, Engine, OldRows, Outcome, PageRange};
 use crate::store::error::{OpenError, StoreError};
 use crate::store::postgres::{PostgresEngine, open_snapshot};
 use crate::store::tests::postgres::TestDatabase;
@@ -144,7 +144,14 @@ fn a_quota_is_exact_over_several_engines() {
     });
     assert_eq!(recorded.iter().sum::<u64>(), QUOTA, "{recorded:?}");
     assert_eq!(engines[0].usage_totals(owner).unwrap().conversions, QUOTA);
-    let page = engines[1].usage_page(owner, &UsageFilter::default(), None, 1000);
+    let page = engines[1].usage_page(
+        owner,
+        &UsageFilter::default(),
+        PageRange {
+            before: None,
+            limit: 1000,
+        },
+    );
     assert_eq!(page.unwrap().entries.len() as u64, QUOTA);
 }
 

@@ -4,7 +4,7 @@ use super::{answers, create, fill, one, tally};
 use crate::auth::{AccountId, CodeHash};
 use crate::store::clock;
 use crate::store::copy::{CopyStep, copy_to_folder, copy_to_postgres};
-use crate::store::engine::{Command, Engine};
+use crate::store::engine::{Command, Engine, PageRange};
 use crate::store::postgres::{CopyTarget, PostgresEngine, open_snapshot};
 use crate::store::redb::{Backup, RedbEngine, check_file, database_path};
 use crate::store::rows::{AccountRow, Row, Tally};
@@ -391,7 +391,9 @@ fn few_entries_of_a_long_history_are_found_at_once() {
     let pages = |filter: &UsageFilter, limit| {
         let (mut found, mut pages, mut before) = (Vec::new(), 0, None);
         loop {
-            let page = engine.usage_page(account, filter, before, limit).unwrap();
+            let page = engine
+                .usage_page(account, filter, PageRange { before, limit })
+                .unwrap();
             found.extend(page.entries.into_iter().map(|(_, entry)| entry));
             pages += 1;
             before = page.next_before;
