@@ -116,7 +116,15 @@ pub trait Columns<'a>: Sized {
     fn add_to(self, cells: &mut Vec<Cell>);
 }
 
+/// A slice of cells, as the parameters of a statement.
 macro_rules! cells {
+    ($($value:expr),*) => {
+        &[$($crate::store::postgres::cell::Cell::from($value)),*]
+    };
+}
+pub(super) use cells;
+
+macro_rules! types {
     ($($of:ty: $value:ident => $cell:expr, $row:ident => $read:expr;)*) => {
         $(
             impl From<$of> for Cell {
@@ -139,7 +147,7 @@ macro_rules! cells {
 }
 
 // Each type, a value of it as a cell, and how it is read.
-cells! {
+types! {
     i64: value => Cell::Int(value), row => row.get();
     u64: value => i64::try_from(value).map_or(Cell::TooLarge(value), Cell::Int),
         row => row.number();

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::cell;
+use super::cell::{self, cells};
 use super::connection::Link;
 use super::pages::Pages;
 use super::pool::Session;
@@ -38,7 +38,7 @@ type DurabilitySettings = (
     Option<String>,
 );
 
-/// Whether the database keeps what it has confirmed when the power goes.
+/// Checks that confirmed changes survive a loss of power.
 fn durability(session: &Session, rows: &mut RowCheck) -> Result<()> {
     let sql = "SELECT current_setting('fsync', TRUE),
                       current_setting('full_page_writes', TRUE),
@@ -113,9 +113,12 @@ fn sessions(session: &Session, rows: &mut RowCheck) -> Result<()> {
     let many = "SELECT account FROM sessions GROUP BY account HAVING count(*) > $1";
     let ((all, late), many) = session.query(async |link: &Link| {
         let counts = link.first(sql, &[], cell::read);
-        let most = [(MAX_SESSIONS as u64).into()];
         let counts = counts.await?.unwrap_or_default();
-        Ok((counts, link.all(many, &most, cell::read::<i64>).await?))
+        Ok((
+            counts,
+            link.all(many, cells![MAX_SESSIONS as u64], cell::read::<i64>)
+                .await?,
+        ))
     })?;
     rows.sessions = all;
     rows.problems

@@ -18,7 +18,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::cell::{self, Cell, Fields};
+use super::cell::{self, Cell, Fields, cells};
 use super::fault::{Class, Fault, Result};
 use super::settings::{Host, PostgresSettings};
 use crate::tls;
@@ -296,8 +296,7 @@ impl Link {
     async fn noted_timeline(&self, system: i64) -> u32 {
         let sql = "SELECT timeline.value FROM meta timeline, meta system
                    WHERE timeline.name = 'timeline' AND system.name = 'system' AND system.value = $1";
-        let system = [system.into()];
-        let noted = self.first(sql, &system, cell::read).await;
+        let noted = self.first(sql, cells![system], cell::read).await;
         noted.ok().flatten().unwrap_or(0)
     }
 
@@ -307,8 +306,7 @@ impl Link {
     pub async fn note_timeline(&self, system: i64, timeline: u32) -> Result<()> {
         let sql = "INSERT INTO meta (name, value) VALUES ('system', $1), ('timeline', $2)
                    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-        let parameters = [system.into(), timeline.into()];
-        self.execute(sql, &parameters).await.map(drop)
+        self.execute(sql, cells![system, timeline]).await.map(drop)
     }
 }
 

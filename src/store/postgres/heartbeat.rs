@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::cell;
+use super::cell::{self, cells};
 use super::connection::Link;
 use super::fault::Result;
 use super::pool::Shared;
@@ -70,19 +70,19 @@ pub async fn sign(link: &Link, replica: Uuid) -> Result<()> {
                VALUES ($1, (extract(epoch FROM clock_timestamp()) * 1000)::INT8)
                ON CONFLICT (id) DO UPDATE SET seen = excluded.seen";
     link.forget_warnings();
-    link.execute(sql, &[replica.into()]).await?;
+    link.execute(sql, cells![replica]).await?;
     link.confirm()
 }
 
 /// Removes the row of this replica when it ends.
 pub async fn sign_off(link: &Link, replica: Uuid) -> Result<()> {
     let sql = "DELETE FROM replicas WHERE id = $1";
-    link.execute(sql, &[replica.into()]).await.map(drop)
+    link.execute(sql, cells![replica]).await.map(drop)
 }
 
 async fn living(link: &Link) -> Result<u32> {
     let sql = "SELECT count(*) FROM replicas
                WHERE seen > (extract(epoch FROM clock_timestamp()) * 1000)::INT8 - $1";
-    let count = link.first(sql, &[LIVING.into()], cell::read).await?;
+    let count = link.first(sql, cells![LIVING], cell::read).await?;
     Ok(count.unwrap_or(0))
 }

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::cell::{Cell, Fields};
+use super::cell::{Cell, Fields, cells};
 use super::connection::Link;
 use super::fault::Result;
 use super::ids;
@@ -263,14 +263,14 @@ async fn reached(
 ) -> Result<Option<EntryId>> {
     let sql = "SELECT id FROM usage WHERE account = $1 AND id >= $2 AND id < $3
                ORDER BY id DESC OFFSET $4 LIMIT 2";
-    let parameters = [
-        account.into(),
-        range.start().into(),
-        range.bound(before).into(),
-        (MAX_READ - 1).into(),
-    ];
     let id = |row: &mut Fields<'_>| Ok(EntryId(row.read::<Uuid>()?.as_u128()));
-    let ids = link.all(sql, &parameters, id).await?;
+    let ids = link
+        .all(
+            sql,
+            cells![account, range.start(), range.bound(before), MAX_READ - 1],
+            id,
+        )
+        .await?;
     match ids[..] {
         [last, _] => Ok(Some(last)),
         _ => Ok(None),
@@ -280,10 +280,10 @@ async fn reached(
 /// The sums of an account by day, token and format.
 pub async fn days(link: &Link, account: AccountId, days: Days) -> Result<Vec<UsageDay>> {
     let passing = "account = $1 AND day BETWEEN $2 AND $3 ORDER BY day, token, format";
-    let parameters = [account.into(), days.first.into(), days.last.into()];
     let day = |row: &mut Fields<'_>| Ok(row::day(row)?.0);
     let sql = tables::DAYS.select(passing);
-    link.all(&sql, &parameters, day).await
+    link.all(&sql, cells![account, days.first, days.last], day)
+        .await
 }
 
 /// The sums over a history.
@@ -291,8 +291,7 @@ pub async fn totals(link: &Link, account: AccountId) -> Result<UsageTotals> {
     let sql = "SELECT coalesce(sum(conversions), 0)::INT8, coalesce(sum(input_bytes), 0)::INT8,
                       coalesce(sum(output_bytes), 0)::INT8
                FROM usage_days WHERE account = $1";
-    let account = [account.into()];
-    let totals = link.first(sql, &account, row::totals).await?;
+    let totals = link.first(sql, cells![account], row::totals).await?;
     Ok(totals.unwrap_or_default())
 }
 

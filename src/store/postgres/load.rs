@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use super::cell::Columns;
+use super::cell::{Columns, cells};
 use super::connection::Link;
 use super::fault::Fault;
 use super::ids::{self, Keys};
@@ -55,7 +55,7 @@ impl Loader<'_> {
     ///
     /// # Errors
     /// The database is used by a server, or holds something else than an earlier attempt to copy
-    /// the same store; or it is away.
+    /// the same store; or it is unavailable.
     pub fn begin(pool: &Pool, secret_mark: Option<u64>) -> Result<Loader<'_>> {
         let mark = secret_mark.unwrap_or(0).cast_signed();
         let refused = |sentence: &str| Err(StoreError::Failed(sentence.to_owned()));
@@ -92,7 +92,7 @@ impl Loader<'_> {
     /// Takes the next row.
     ///
     /// # Errors
-    /// The rows do not fit together, or the database is away for longer than its timeout.
+    /// The rows are inconsistent, or the database is unavailable for longer than its timeout.
     pub fn add(&mut self, row: Row) -> Result<()> {
         match (row, &mut self.account) {
             (
@@ -105,7 +105,10 @@ impl Loader<'_> {
             (Row::Invite { code, end }, _) => self.push(&tables::INVITES, (code, end)),
             (Row::Account(account), _) => {
                 self.end_account()?;
-                self.account = Some(Current::new(account.id));
+                self.account = Some(Current {
+                    id: account.id,
+                    ..Current::default()
+                });
                 self.push(&tables::ACCOUNTS, row::account_columns(&account))
             }
             (Row::Token { token, deleted }, Some(Current { id, .. })) => {
@@ -220,7 +223,7 @@ fn send(pool: &Pool, rows: &mut Rows) -> Result<()> {
 pub fn complete(pool: &Pool) -> Result<()> {
     let sql = "DELETE FROM meta WHERE name = $1";
     pool.query(Purpose::Write, async |link: &Link| {
-        link.execute(sql, &[schema::COPYING.into()]).await.map(drop)
+        link.execute(sql, cells![schema::COPYING]).await.map(drop)
     })
 }
 
@@ -254,6 +257,7 @@ async fn state(link: &Link) -> Result<State, Fault> {
 }
 
 /// The account whose rows are being written.
+#[derive(Default)]
 struct Current {
     id: AccountId,
     /// The last sequence number of its history, which counts removed entries too.
@@ -267,18 +271,6 @@ struct Current {
 }
 
 impl Current {
-    fn new(id: AccountId) -> Current {
-        Current {
-            id,
-            sequence: 0,
-            history_key: Keys::default(),
-            failures: 0,
-            failure_key: Keys::default(),
-            days: BTreeMap::new(),
-            months: MonthCounts::new(),
-        }
-    }
-
     /// Counts an entry of the history, and returns its key, which follows from the times and the
     /// numbers of the entries alone.
     fn add(&mut self, entry: &UsageEntry) -> Uuid {

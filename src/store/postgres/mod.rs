@@ -62,7 +62,7 @@ use super::token::{AccountAccess, TokenUsage};
 use super::token_number::TokenNumber;
 use super::usage::{Days, UsageDay, UsageFilter, UsagePage, UsageTotals};
 use crate::auth::{AccountId, CodeHash, Email, FailedAttempts, Wait};
-use cell::Fields;
+use cell::{Fields, cells};
 use connection::{Connector, Link};
 use fault::{Class, Fault};
 use ids::Ids;
@@ -255,8 +255,7 @@ impl Engine for PostgresEngine {
 
     fn account_by_email(&self, email: &Email) -> Result<Option<AccountRow>> {
         let sql = tables::ACCOUNTS.select("t.email = $1");
-        let email = [email.as_str().into()];
-        self.read(async |link: &Link| link.first(&sql, &email, row::account).await)
+        self.read(async |link: &Link| link.first(&sql, cells![email.as_str()], row::account).await)
     }
 
     fn accounts(&self) -> Result<Vec<Account>> {
@@ -301,8 +300,7 @@ impl Engine for PostgresEngine {
                 times: row::session(row)?.2.times,
             })
         };
-        let cookie = [(*cookie).into()];
-        self.read(async |link: &Link| link.first(&sql, &cookie, session).await)
+        self.read(async |link: &Link| link.first(&sql, cells![*cookie], session).await)
     }
 
     fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>> {
@@ -406,11 +404,11 @@ impl Engine for PostgresEngine {
                 let (count, last) = row.read()?;
                 Ok(FailedAttempts { count, last })
             };
-            let attempts = link.first(sql, &[(*key).into()], attempts).await?;
+            let attempts = link.first(sql, cells![*key], attempts).await?;
             let begun = FailedAttempts::next(attempts, now);
             if let Ok(next) = &begun {
-                let row = [(*key).into(), next.count.into(), next.last.into()];
-                link.execute(store, &row).await?;
+                link.execute(store, cells![*key, next.count, next.last])
+                    .await?;
             }
             // A retry would count one attempt more, which does no harm.
             link.batch("COMMIT").await?;
@@ -420,7 +418,7 @@ impl Engine for PostgresEngine {
 
     fn forget_attempts(&self, key: &[u8; 32]) -> Result<()> {
         let sql = "DELETE FROM attempts WHERE key = $1";
-        self.read(async |link: &Link| link.execute(sql, &[(*key).into()]).await.map(drop))
+        self.read(async |link: &Link| link.execute(sql, cells![*key]).await.map(drop))
     }
 
     fn clock_offset(&self) -> i64 {

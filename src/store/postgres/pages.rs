@@ -40,7 +40,7 @@ impl<T> Pages<T> {
     /// The next item with the first number of its key, or 0 if it begins with no number.
     ///
     /// # Errors
-    /// The database is away, or the row is damaged.
+    /// The database is unavailable, or the row is damaged.
     pub fn next(&mut self, session: &Session) -> Result<Option<(u64, T)>, StoreError> {
         self.fill(session)?;
         Ok(self.rows.pop_front())

@@ -168,7 +168,7 @@ impl Pool {
     }
 
     /// The deadline of a query that begins now.
-    pub fn deadline(&self) -> Instant {
+    fn deadline(&self) -> Instant {
         Instant::now() + self.settings().timeout
     }
 
@@ -281,7 +281,7 @@ impl Session {
     /// Runs a query, without retries.
     ///
     /// # Errors
-    /// There is no answer within [`SESSION_LIMIT`], or another fault: the transaction is gone.
+    /// There is no answer within [`SESSION_LIMIT`], or another fault occurs. The transaction is lost.
     pub fn query<T>(
         &self,
         query: impl AsyncFnOnce(&Link) -> Result<T, Fault>,
@@ -527,7 +527,7 @@ impl Shared {
                 }
                 Ok(())
             };
-            // A host that is away is examined again later.
+            // An unavailable host is examined again later.
             let _: Result<Result<(), Fault>, _> = timeout(limit, looked).await;
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use uuid::Uuid;
 
-use super::cell::{self, Cell, Fields, Kind};
+use super::cell::{self, Cell, Fields, Kind, cells};
 use super::connection::Link;
 use super::fault::Result;
 use super::ids;
@@ -129,6 +129,7 @@ pub fn count(months: &mut MonthCounts, day: &UsageDay) {
 }
 
 /// The result of the statement.
+#[derive(Default)]
 struct Counts {
     accounts: Vec<u64>,
     /// The counts of those scopes in which something was counted.
@@ -185,10 +186,7 @@ async fn send(link: &Link, replica: Uuid, part: &[Recorded<'_>]) -> Result<Count
         replica.into(),
         Cell::List(Kind::Int, keys),
     ]);
-    let mut counts = Counts {
-        accounts: Vec::new(),
-        conversions: HashMap::new(),
-    };
+    let mut counts = Counts::default();
     for row in &link.query_prepared(RECORD, &parameters).await? {
         let (account, month, token, conversions): (u64, Option<_>, Option<_>, Option<_>) =
             Fields::of(row).read()?;
@@ -258,8 +256,9 @@ pub async fn usage_in_month(
 async fn in_month(link: &Link, (account, month, token): Scope) -> Result<u64> {
     let sql = "SELECT conversions FROM usage_months
                WHERE account = $1 AND month = $2 AND token = $3";
-    let scope = [account.into(), month.into(), token.into()];
-    let count = link.first(sql, &scope, cell::read).await?;
+    let count = link
+        .first(sql, cells![account, month, token], cell::read)
+        .await?;
     Ok(count.unwrap_or(0))
 }
 

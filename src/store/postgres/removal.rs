@@ -1,6 +1,6 @@
 //! Removes accounts and rows that are too old, a bounded number of rows at a time.
 
-use super::cell::{self, Cell};
+use super::cell::{self, Cell, cells};
 use super::connection::Link;
 use super::fault::Result;
 use crate::auth::AccountId;
@@ -17,26 +17,24 @@ const MAX_ACCOUNTS: i64 = 1_000;
 /// Removes an account with its rows. The rest of a long history is removed later. Nobody can read
 /// it meanwhile, since the account's number is not given again.
 pub async fn remove_account(link: &Link, account: AccountId) -> Result<()> {
-    let one = [account.into()];
     for sql in [
         "DELETE FROM accounts WHERE id = $1",
         "DELETE FROM sessions WHERE account = $1",
         "DELETE FROM tokens WHERE account = $1",
         "DELETE FROM restrictions WHERE account = $1",
     ] {
-        link.execute(sql, &one).await?;
+        link.execute(sql, cells![account]).await?;
     }
     // Conversions that are being recorded now may be added after this transaction. Because of this
     // row, they are removed later.
     let sql = "INSERT INTO deletions (account) VALUES ($1) ON CONFLICT DO NOTHING";
-    link.execute(sql, &one).await?;
+    link.execute(sql, cells![account]).await?;
     remove_history(link, account).await.map(drop)
 }
 
 /// Removes the history, the sums and the failures of an account that is deleted, as far as one step
 /// goes. Returns whether nothing was left to remove.
 async fn remove_history(link: &Link, account: AccountId) -> Result<bool> {
-    let one = [account.into()];
     let mut removed = 0;
     for sql in [
         "DELETE FROM usage_days WHERE account = $1",
@@ -44,12 +42,11 @@ async fn remove_history(link: &Link, account: AccountId) -> Result<bool> {
         "DELETE FROM usage_removed WHERE account = $1",
         "DELETE FROM failures WHERE account = $1",
     ] {
-        removed += link.execute(sql, &one).await?;
+        removed += link.execute(sql, cells![account]).await?;
     }
     let sql = "DELETE FROM usage WHERE account = $1 AND id IN
                    (SELECT id FROM usage WHERE account = $1 ORDER BY id LIMIT $2)";
-    let parameters = [account.into(), MAX_REMOVED.into()];
-    removed += link.execute(sql, &parameters).await?;
+    removed += link.execute(sql, cells![account, MAX_REMOVED]).await?;
     Ok(removed == 0)
 }
 
@@ -61,7 +58,7 @@ pub async fn remove_old(link: &Link, old: OldRows) -> Result<Option<AccountId>> 
         if let Some(account) = deleted(link).await? {
             if remove_history(link, account).await? {
                 let sql = "DELETE FROM deletions WHERE account = $1";
-                link.execute(sql, &[account.into()]).await?;
+                link.execute(sql, cells![account]).await?;
             }
             // The same step again, until no account is left.
             return Ok(Some(AccountId(0)));
@@ -85,10 +82,10 @@ async fn remove_once(link: &Link, old: OldRows) -> Result<()> {
     // Counts of failed attempts to sign in are good for a day, and failed conversions are kept for
     // longer than that: whatever the clocks of replicas are, no count is removed too early.
     let sql = "DELETE FROM attempts WHERE last < $1";
-    link.execute(sql, &[old.failures_before.into()]).await?;
+    link.execute(sql, cells![old.failures_before]).await?;
     let sql = "DELETE FROM replicas
                WHERE seen < (extract(epoch FROM clock_timestamp()) * 1000)::INT8 - $1";
-    link.execute(sql, &[DAY.into()]).await.map(drop)
+    link.execute(sql, cells![DAY]).await.map(drop)
 }
 
 /// A deleted account that may have rows left.
@@ -106,8 +103,8 @@ async fn first_old(link: &Link, old: OldRows) -> Result<Option<AccountId>> {
                WHERE a.id >= $1 AND
                    (SELECT u.time FROM usage u WHERE u.account = a.id ORDER BY u.id LIMIT 1) < $2
                ORDER BY a.id LIMIT 1";
-    let parameters = [old.first.into(), old.history_before.into()];
-    link.first(sql, &parameters, cell::read).await
+    link.first(sql, cells![old.first, old.history_before], cell::read)
+        .await
 }
 
 /// Removes the oldest entries of an account that are from before this time, up to the first one
@@ -131,11 +128,7 @@ async fn remove_entries(link: &Link, account: AccountId, before: u64) -> Result<
                    output_bytes = r.output_bytes + excluded.output_bytes";
     // It is greater than every key as a text; texts of UUIDs are in the order of their bytes.
     let last = "g";
-    let parameters = [
-        account.into(),
-        before.into(),
-        MAX_REMOVED.into(),
-        last.into(),
-    ];
-    link.execute(sql, &parameters).await.map(drop)
+    link.execute(sql, cells![account, before, MAX_REMOVED, last])
+        .await
+        .map(drop)
 }

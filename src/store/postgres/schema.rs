@@ -4,7 +4,7 @@
 //! other locks, and poolers break those. A second program that wants to make the tables waits for
 //! the row, and then finds nothing left to do.
 
-use super::cell::{self, Cell};
+use super::cell::{self, Cell, cells};
 use super::connection::Link;
 use super::fault::{Class, Fault, Result};
 use super::tables;
@@ -79,20 +79,21 @@ pub async fn reject_copying(link: &Link) -> Result<()> {
 /// A number of the table `meta`.
 pub async fn number(link: &Link, name: &str) -> Result<Option<i64>> {
     let sql = "SELECT value FROM meta WHERE name = $1";
-    link.first(sql, &[name.into()], cell::read).await
+    link.first(sql, cells![name], cell::read).await
 }
 
 /// Stores a number in the table `meta` unless there is one of this name. Returns whether there was
 /// none.
 pub async fn keep_number(link: &Link, name: &str, value: i64) -> Result<bool> {
     let sql = "INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
-    Ok(link.execute(sql, &[name.into(), value.into()]).await? > 0)
+    Ok(link.execute(sql, cells![name, value]).await? > 0)
 }
 
 /// Stores a number in the table `meta`.
 pub async fn set_number(link: &Link, name: &str, value: impl Into<Cell>) -> Result<()> {
     let sql = "INSERT INTO meta (name, value) VALUES ($1, $2)
                ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-    let parameters = [name.into(), value.into()];
-    link.execute(sql, &parameters).await.map(drop)
+    link.execute(sql, &[name.into(), value.into()])
+        .await
+        .map(drop)
 }

@@ -110,7 +110,7 @@ impl PostgresSettings {
     /// Checks values that depend on each other.
     ///
     /// # Errors
-    /// A sentence that names the setting, what was given and what is allowed.
+    /// A sentence with the setting, the given value and the allowed ones.
     pub fn check(&self) -> Result<(), String> {
         if !(2..=MAX_CONNECTIONS).contains(&self.connections) {
             return Err(format!(

@@ -1,6 +1,6 @@
-//! Tokens with what was done by them.
+//! Tokens with their usage.
 
-use super::cell::{self, Fields};
+use super::cell::{self, Fields, cells};
 use super::connection::Link;
 use super::fault::Result;
 use super::row;
@@ -16,7 +16,7 @@ pub async fn youngest(link: &Link, limit: usize) -> Result<Vec<AccountId>> {
     link.all(sql, &[limit], cell::read).await
 }
 
-/// The tokens of an account by number, with what was done by them.
+/// The tokens of an account by number, with their usage.
 pub async fn usage(link: &Link, account: AccountId) -> Result<Vec<TokenUsage>> {
     let sql = format!(
         "SELECT {}, coalesce(u.conversions, 0), coalesce(u.input_bytes, 0),
@@ -38,5 +38,5 @@ pub async fn usage(link: &Link, account: AccountId) -> Result<Vec<TokenUsage>> {
             last_used: row.read::<Option<u64>>()?.map(clock::from_milliseconds),
         })
     };
-    link.all(&sql, &[account.into()], usage).await
+    link.all(&sql, cells![account], usage).await
 }

@@ -3,7 +3,7 @@
 
 use uuid::Uuid;
 
-use super::cell::{self, Cell, Fields, Kind};
+use super::cell::{self, Cell, Fields, Kind, cells};
 use super::connection::Link;
 use super::fault::{Class, Fault, Result};
 use super::row;
@@ -81,25 +81,32 @@ impl Transaction for SqlRows<'_> {
 
     async fn account(&mut self, id: AccountId) -> Result<Option<AccountRow>> {
         let sql = tables::ACCOUNTS.select("id = $1");
-        self.link.first(&sql, &[id.into()], row::account).await
+        self.link.first(&sql, cells![id], row::account).await
     }
 
     async fn account_of(&mut self, email: &str) -> Result<Option<AccountId>> {
         let sql = "SELECT id FROM accounts WHERE email = $1";
-        self.link.first(sql, &[email.into()], cell::read).await
+        self.link.first(sql, cells![email], cell::read).await
     }
 
     async fn put_account(&mut self, account: &AccountRow) -> Result<()> {
         // An upsert of the unique e-mail address would keep conversions waiting, which lock the
         // account's key.
         let sql = "UPDATE accounts SET email = $2, last_serial = $3, password = $4 WHERE id = $1";
-        let parameters = [
-            account.id.into(),
-            (&*account.email).into(),
-            account.last_serial.into(),
-            account.password.clone().into(),
-        ];
-        if self.link.execute(sql, &parameters).await? > 0 {
+        if self
+            .link
+            .execute(
+                sql,
+                cells![
+                    account.id,
+                    &*account.email,
+                    account.last_serial,
+                    account.password.clone()
+                ],
+            )
+            .await?
+            > 0
+        {
             return Ok(());
         }
         let columns = row::account_columns(account);
@@ -131,17 +138,17 @@ impl Transaction for SqlRows<'_> {
 
     async fn remove_invite(&mut self, code: &CodeHash) -> Result<()> {
         let sql = "DELETE FROM invites WHERE code = $1";
-        self.link.execute(sql, &[(*code).into()]).await.map(drop)
+        self.link.execute(sql, cells![*code]).await.map(drop)
     }
 
     async fn remove_ended_invites(&mut self, now: u64) -> Result<()> {
         let sql = "DELETE FROM invites WHERE ends <= $1";
-        self.link.execute(sql, &[now.into()]).await.map(drop)
+        self.link.execute(sql, cells![now]).await.map(drop)
     }
 
     async fn tokens(&mut self, account: AccountId) -> Result<Vec<(ApiToken, Option<u64>)>> {
         let sql = tables::TOKENS.select("account = $1 ORDER BY number");
-        self.link.all(&sql, &[account.into()], row::token).await
+        self.link.all(&sql, cells![account], row::token).await
     }
 
     async fn put_token(
@@ -156,14 +163,18 @@ impl Transaction for SqlRows<'_> {
 
     async fn remove_token(&mut self, account: AccountId, token: TokenNumber) -> Result<()> {
         let sql = "DELETE FROM tokens WHERE account = $1 AND number = $2";
-        let key = [account.into(), token.into()];
-        self.link.execute(sql, &key).await.map(drop)
+        self.link
+            .execute(sql, cells![account, token])
+            .await
+            .map(drop)
     }
 
     async fn restrictions(&mut self, account: AccountId) -> Result<Restrictions> {
         let sql = tables::RESTRICTIONS.select("account = $1");
-        let account = [account.into()];
-        let restrictions = self.link.first(&sql, &account, row::restrictions).await?;
+        let restrictions = self
+            .link
+            .first(&sql, cells![account], row::restrictions)
+            .await?;
         Ok(restrictions.unwrap_or_default())
     }
 
@@ -174,7 +185,7 @@ impl Transaction for SqlRows<'_> {
     ) -> Result<()> {
         if restrictions == Restrictions::default() {
             let sql = "DELETE FROM restrictions WHERE account = $1";
-            return self.link.execute(sql, &[account.into()]).await.map(drop);
+            return self.link.execute(sql, cells![account]).await.map(drop);
         }
         let columns = row::restrictions_columns(account, restrictions);
         tables::RESTRICTIONS.put(self.link, columns).await
@@ -182,8 +193,7 @@ impl Transaction for SqlRows<'_> {
 
     async fn session(&mut self, cookie: &CodeHash) -> Result<Option<(AccountId, StoredSession)>> {
         let sql = tables::SESSIONS.select("cookie = $1");
-        let cookie = [(*cookie).into()];
-        let found = self.link.first(&sql, &cookie, row::session).await?;
+        let found = self.link.first(&sql, cells![*cookie], row::session).await?;
         Ok(found.map(|(_, account, session)| (account, session)))
     }
 
@@ -193,14 +203,13 @@ impl Transaction for SqlRows<'_> {
             let (cookie, _, session) = row::session(row)?;
             Ok((cookie, session))
         };
-        self.link.all(&sql, &[account.into()], session).await
+        self.link.all(&sql, cells![account], session).await
     }
 
     async fn ended_sessions(&mut self, now: u64) -> Result<Vec<CodeHash>> {
         let sql = tables::SESSIONS.select("ends <= $1 ORDER BY ends LIMIT $2");
-        let parameters = [now.into(), MAX_SWEPT.into()];
         let cookie = |row: &mut Fields<'_>| Ok(row::session(row)?.0);
-        self.link.all(&sql, &parameters, cookie).await
+        self.link.all(&sql, cells![now, MAX_SWEPT], cookie).await
     }
 
     async fn put_session(
@@ -232,8 +241,10 @@ impl Transaction for SqlRows<'_> {
         let sql = "DELETE FROM failures WHERE account = $1 AND id <=
                        (SELECT id FROM failures WHERE account = $1
                         ORDER BY id DESC OFFSET $2 LIMIT 1)";
-        let parameters = [account.into(), MAX_FAILURES.into()];
-        self.link.execute(sql, &parameters).await.map(drop)
+        self.link
+            .execute(sql, cells![account, MAX_FAILURES])
+            .await
+            .map(drop)
     }
 
     async fn remove_old(&mut self, old: OldRows) -> Result<Option<AccountId>> {
@@ -249,7 +260,7 @@ impl Transaction for SqlRows<'_> {
             tables::TOKENS.columns("t")
         );
         let both = |row: &mut Fields<'_>| Ok((row::restrictions(row)?, row::token(row)?.0));
-        let rows = self.link.all(&sql, &[account.into()], both).await?;
+        let rows = self.link.all(&sql, cells![account], both).await?;
         Ok(AccountAccess {
             restrictions: rows.first().map(|it| it.0).unwrap_or_default(),
             tokens: rows.into_iter().map(|it| it.1).collect(),
