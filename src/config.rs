@@ -1,5 +1,5 @@
-//! The settings of a server: one table of them ([`SETTINGS`]), those of each module put together,
-//! and the checks of values that depend on each other.
+//! The settings of a server: one table of them ([`SETTINGS`]), the configuration that they give, and
+//! the checks of values that depend on each other.
 
 mod address;
 mod given;
@@ -18,7 +18,7 @@ mod tests {
     use std::ffi::OsStr;
     use std::time::Duration;
 
-    /// What these flags say.
+    /// The values of these flags.
     pub(super) fn given(flags: &[(&str, &str)]) -> Result<Given, String> {
         let mut given = Given::default();
         for (name, value) in flags {

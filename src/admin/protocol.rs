@@ -59,7 +59,7 @@ pub enum Request {
         email: String,
         /// The token's name; `None` for `default`.
         name: Option<String>,
-        /// For how many hours the present one goes on working.
+        /// The hours for which the present text stays valid.
         overlap_hours: u32,
     },
     /// Make a token, or replace the settings of the one of this name.
@@ -143,7 +143,7 @@ pub enum Answer {
     Checked(Findings),
     /// The rows follow after the line.
     Backup,
-    /// The request was not carried out: a sentence that says why.
+    /// The request was rejected: a sentence with the reason.
     #[serde(rename = "refused")]
     Rejected(String),
 }

@@ -22,7 +22,7 @@ use crate::store::Store;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a client that writes a backup may take no rows, for instance because it waits for its
-/// disk. Meanwhile the store keeps the pages of what is deleted.
+/// disk. Meanwhile the store keeps the pages of deleted rows.
 const BACKUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often a backup whose client takes no rows looks whether the server is ending.

@@ -39,7 +39,7 @@ pub(super) fn run(command: &Account) -> Result<(), Failure> {
     run_with(command, &mut streams)
 }
 
-/// What a command reads and writes.
+/// The streams of a command.
 struct Streams<'a> {
     input: &'a mut dyn BufRead,
     /// For results.
@@ -277,7 +277,7 @@ impl Streams<'_> {
     }
 
     fn note(&mut self, line: &str) {
-        // What was asked for is done; a closed standard error does not undo it.
+        // The command is carried out, and a closed standard error does not undo it.
         writeln!(self.notes, "{}", escaped(line)).ok();
     }
 

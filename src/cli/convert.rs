@@ -126,7 +126,7 @@ struct MessageFlags {
 /// Converts every input; one that fails does not stop the others.
 ///
 /// # Errors
-/// What is wrong with the command, before anything is converted; or which inputs failed and why.
+/// A mistake in the command, before anything is converted; or the inputs that failed and the reasons.
 pub(super) fn run(command: &Convert) -> Result<(), Failure> {
     let prepared = command.prepare().map_err(Failure::Usage)?;
     let settings = &command.settings.0;
@@ -149,7 +149,7 @@ pub(super) fn run(command: &Convert) -> Result<(), Failure> {
     Ok(batch.convert_all(&prepared.plan)?)
 }
 
-/// What the flags say, after it was checked.
+/// The values of the flags, after they were checked.
 struct Prepared {
     params: Params,
     existing: Existing,
@@ -157,7 +157,7 @@ struct Prepared {
 }
 
 impl Convert {
-    /// Checks all that can be wrong with the command, before anything is done.
+    /// Checks the whole command before anything is done.
     fn prepare(&self) -> Result<Prepared, String> {
         let files = &self.files;
         let params = self.parameters.params()?;

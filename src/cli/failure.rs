@@ -25,7 +25,7 @@ impl Failure {
     }
 }
 
-/// Most sentences tell of work that failed.
+/// Most sentences are about work that failed.
 impl From<String> for Failure {
     fn from(sentence: String) -> Failure {
         Failure::Failed(sentence)

@@ -1,4 +1,4 @@
-//! `towebp health`: asks a running server whether it is ready, for supervisors and images without a
+//! `towebp health`: checks whether a running server is ready, for supervisors and images without a
 //! shell.
 
 use super::failure::Failure;
@@ -48,7 +48,7 @@ pub(super) struct Health {
 /// Carries out the command.
 ///
 /// # Errors
-/// The server does not answer, or answers that it is not ready; or there is no address to ask.
+/// The server does not answer, or is not ready; or there is no address.
 pub(super) fn run(command: &Health) -> Result<(), Failure> {
     let base = match &command.url {
         Some(url) => url.clone(),
@@ -96,7 +96,7 @@ fn ask(command: &Health, url: &str) -> Result<String, String> {
         .http_status_as_error(false)
         .max_redirects(0)
         .max_redirects_will_error(false)
-        // The question is whether the server answers, not a proxy of the environment.
+        // The check is of the server, not of a proxy of the environment.
         .proxy(None)
         .user_agent(concat!("towebp/", env!("CARGO_PKG_VERSION")))
         .accept("*/*");

@@ -30,7 +30,7 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 fn push(text: &mut String, c: char, is_text: bool) {
-    // Those that turn the direction of what follows are no control characters to Unicode.
+    // Unicode does not count those that change the direction of the text as control characters.
     let turns =
         matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     if (c.is_control() || turns) && !(is_text && matches!(c, '\n' | '\t')) {

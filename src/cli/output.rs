@@ -30,7 +30,7 @@ enum Place {
     /// A file is written beside this path, which is no symbolic link, and renamed to it.
     File {
         path: PathBuf,
-        /// The file that is there now.
+        /// The file that exists there.
         replaced: Option<Metadata>,
     },
 }

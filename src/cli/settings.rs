@@ -9,8 +9,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Val
 use std::env;
 use std::ffi::{OsStr, OsString};
 
-/// Variables that are no flags but have a meaning: of the store's password, of the examples, and
-/// of the program's own tests.
+/// Variables that are no flags but are used: for the store's password, in the examples, and in the
+/// program's own tests.
 const OTHERS: [&str; 10] = [
     "TOWEBP_STORE_PASSWORD",
     "TOWEBP_TOKEN",
@@ -179,7 +179,7 @@ impl TypedValueParser for Words {
     }
 }
 
-/// A sentence for each variable that begins as those of settings do, and has no meaning.
+/// A sentence for each variable that begins with [`PREFIX`] and is unknown.
 pub(super) fn unknown_variables() -> Vec<String> {
     let variables = env::vars_os();
     let named = variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
@@ -208,7 +208,7 @@ fn unknown(variables: &[(String, OsString)]) -> Vec<String> {
     unknown.map(sentence).collect()
 }
 
-/// Whether Kubernetes sets the variable in each container, to say where a service is whose name
+/// Whether Kubernetes sets the variable in each container, as the address of a service whose name
 /// begins with towebp: `TOWEBP_PORT=tcp://10.0.0.1:80`, `TOWEBP_SERVICE_HOST`.
 fn is_of_kubernetes(name: &str, value: &OsStr) -> bool {
     let is_address = || value.to_string_lossy().contains("://");

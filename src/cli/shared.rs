@@ -32,7 +32,7 @@ pub(super) fn progress_bar() -> ProgressBar {
 /// Reads a whole number.
 ///
 /// # Errors
-/// What is allowed.
+/// The allowed range.
 pub(super) fn whole<N: Copy + Display + FromStr + PartialOrd>(
     text: &str,
     least: N,

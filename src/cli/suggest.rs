@@ -1,4 +1,4 @@
-//! "Did you mean ...?": flags, commands and values that are near to what was typed.
+//! "Did you mean ...?": flags, commands and values that are similar to a typed one.
 
 use crate::http::nearest;
 
@@ -8,7 +8,7 @@ pub(super) fn word(word: &str, known: &[&str]) -> String {
     meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"))
 }
 
-/// The known name that is near, or the only one that begins like this.
+/// The known name that is similar, or the only one with this beginning.
 pub(super) fn near<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let begun = || {
         let mut longer = known.iter().filter(|known| known.starts_with(name));

@@ -27,7 +27,7 @@ pub fn ask_for_new_password() -> Result<String, String> {
     Ok(first)
 }
 
-/// Asks a question, and returns the line that is typed, without its end.
+/// Prints a prompt, and returns the typed line without its end.
 fn ask(question: &str) -> io::Result<String> {
     io::stderr().write_all(question.as_bytes()).ok();
     let mut line = String::new();
@@ -40,7 +40,7 @@ fn ask(question: &str) -> io::Result<String> {
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// Keeps the terminal from showing what is typed, until it is dropped.
+/// Turns the terminal's echo off until it is dropped.
 struct EchoOff {
     before: Termios,
 }
@@ -50,7 +50,7 @@ impl EchoOff {
         let before = tcgetattr(io::stdin())?;
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO);
-        // Flush: what was typed before the question is no answer to it.
+        // Flush: input from before the prompt is no answer to it.
         tcsetattr(io::stdin(), OptionalActions::Flush, &silent)?;
         Ok(EchoOff { before })
     }

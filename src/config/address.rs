@@ -1,4 +1,4 @@
-//! Addresses as settings have them.
+//! The addresses in settings.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ pub enum Listen {
 /// Parses `stdin`, or an [`address`].
 ///
 /// # Errors
-/// A sentence that says what is allowed.
+/// A sentence with the allowed form.
 pub fn listen(text: &str) -> Result<Listen, String> {
     match text {
         "stdin" => Ok(Listen::StandardInput),
@@ -25,7 +25,7 @@ pub fn listen(text: &str) -> Result<Listen, String> {
 /// Parses `127.0.0.1:8080` or `[::1]:8080`.
 ///
 /// # Errors
-/// A sentence that says what is allowed.
+/// A sentence with the allowed form.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix("localhost:");
     let text = port.map_or(text.to_owned(), |port| format!("127.0.0.1:{port}"));
@@ -36,7 +36,7 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
 /// Parses `https://webp.example.org`, and removes a slash at the end.
 ///
 /// # Errors
-/// A sentence that says what is allowed.
+/// A sentence with the allowed form.
 pub fn public_url(text: &str) -> Result<String, String> {
     let url = text.trim_end_matches('/');
     let host = url

@@ -68,7 +68,7 @@ impl Config {
 
     /// The bytes that are neither for conversions nor for `--buffer`.
     fn set_aside(&self) -> u64 {
-        // What runs beyond one more is counted with its picture.
+        // Further workers are counted with their pictures.
         let workers = (1 + self.http.threads.get() as u64) * WORKER;
         let watermarks = self.fetch.cache_bytes + self.fetch.downloads_bytes();
         PROGRAM + store::MEMORY + watermarks as u64 + workers

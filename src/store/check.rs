@@ -27,6 +27,7 @@ pub struct RowCheck {
 }
 
 /// The account whose rows are being read.
+#[derive(Default)]
 struct Current {
     row: AccountRow,
     /// The tokens that are not deleted.
@@ -47,10 +48,7 @@ impl RowCheck {
                 self.accounts += 1;
                 self.account = Some(Current {
                     row,
-                    tokens: Vec::new(),
-                    removed: UsageTotals::default(),
-                    days: BTreeMap::new(),
-                    entries: BTreeMap::new(),
+                    ..Current::default()
                 });
             }
             (

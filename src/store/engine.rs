@@ -288,7 +288,7 @@ pub enum Command {
         /// The hash of the cookie whose session does not end.
         kept_session: Option<CodeHash>,
     },
-    /// Replaces an account's e-mail address. Its sessions go on.
+    /// Replaces an account's e-mail address. Its sessions stay open.
     ///
     /// Outcome: the account; [`Outcome::EmailTaken`]; or [`Outcome::Unchanged`] if there is none,
     /// or if its password is no longer the one that was verified.
@@ -410,7 +410,7 @@ pub enum TokenChange {
     Rotate {
         /// The token.
         token: TokenNumber,
-        /// Until when the present serial number goes on working, if it does.
+        /// The time until which the present serial number stays valid, if it does.
         overlap_ends: Option<u64>,
         /// The present time.
         now: u64,

@@ -1,5 +1,4 @@
-//! Filters of histories as texts: what the API's parameters and the dashboard's forms have in
-//! common.
+//! Filters of histories as texts, shared by the API's parameters and the dashboard's forms.
 
 use std::time::SystemTime;
 

@@ -34,7 +34,7 @@ const REMOVAL_INTERVAL: Duration = Duration::from_hours(1);
 /// is removed for another [`REMOVAL_INTERVAL`], so that there is time to notice a wrong clock.
 const MAX_DEVIATION: Duration = Duration::from_mins(5);
 
-/// The thread, and what it shares with the store. Dropping it writes what is pending.
+/// The thread, and the state that it shares with the store. Dropping it writes pending failures.
 pub struct Janitor {
     shared: Arc<Shared>,
     /// Wakes the thread once there is a failure; `None` when it is to end.
@@ -108,7 +108,7 @@ impl Janitor {
     /// Removes all rows that are too old now.
     ///
     /// # Errors
-    /// A write failed; what was removed until then is removed.
+    /// A write failed; earlier removals stay.
     #[cfg(test)]
     pub fn remove_old(&self) -> Result<()> {
         self.shared.remove_old()

@@ -67,6 +67,7 @@ pub struct KnownAccounts {
     is_shared: bool,
 }
 
+#[derive(Default)]
 struct State {
     accounts: HashMap<AccountId, Known>,
     /// Whether `accounts` has all accounts, so that one that is not in it does not exist.
@@ -112,13 +113,9 @@ impl KnownAccounts {
     pub fn load(engine: &dyn Engine) -> Result<KnownAccounts> {
         let is_shared = engine.is_shared();
         let mut state = State {
-            accounts: HashMap::new(),
             is_complete: !is_shared,
-            accesses: HashMap::new(),
-            access_bytes: 0,
-            changes: 0,
-            months: HashMap::new(),
             queried: is_shared.then(QueryTimes::default),
+            ..State::default()
         };
         if is_shared {
             return Ok(KnownAccounts::new(state));
@@ -463,11 +460,7 @@ mod tests {
         KnownAccounts::new(State {
             accounts: HashMap::from([(AccountId(1), Known::Plain(7))]),
             is_complete,
-            accesses: HashMap::new(),
-            access_bytes: 0,
-            changes: 0,
-            months: HashMap::new(),
-            queried: None,
+            ..State::default()
         })
     }
 

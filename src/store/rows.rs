@@ -70,7 +70,7 @@ pub enum Row {
 }
 
 /// An account with all of its own columns.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct AccountRow {
     /// Its number.
     pub id: AccountId,
@@ -113,7 +113,7 @@ impl Row {
 }
 
 /// Counts and sums over rows, by which two engines are compared.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// The number of accounts.
     pub accounts: u64,
@@ -135,26 +135,8 @@ pub struct Tally {
     pub failures: u64,
     /// The mark of the secret last used.
     pub secret_mark: Option<u64>,
+    /// Its keys are constant, so that digests can be compared.
     digest: DefaultHasher,
-}
-
-impl Default for Tally {
-    fn default() -> Tally {
-        Tally {
-            accounts: 0,
-            tokens: 0,
-            invites: 0,
-            entries: 0,
-            input_bytes: 0,
-            output_bytes: 0,
-            days: 0,
-            conversions: 0,
-            failures: 0,
-            secret_mark: None,
-            // Its keys are constant, so that digests can be compared.
-            digest: DefaultHasher::new(),
-        }
-    }
 }
 
 impl Tally {

@@ -186,7 +186,7 @@ pub struct ListedSession {
     pub used: SystemTime,
     /// The browser at its last written use.
     pub browser: Browser,
-    /// Whether it is the one that asks.
+    /// Whether it is the caller's session.
     pub is_own: bool,
 }
 

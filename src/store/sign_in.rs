@@ -10,11 +10,9 @@ use super::rows::AccountRow;
 use crate::auth::{self, AccountId, Code, CodeHash, Email, Origin, Password, Wait};
 
 impl Store {
-    /// [`Store::sign_in_from`] with a browser that has no device cookie.
-    ///
-    /// # Errors
-    /// As [`Store::sign_in_from`].
-    pub fn sign_in(&self, email: &str, password: &str) -> Result<Account, SignInError> {
+    /// [`Store::sign_in_from`] without a device cookie.
+    #[cfg(test)]
+    pub(crate) fn sign_in(&self, email: &str, password: &str) -> Result<Account, SignInError> {
         self.sign_in_from(None, email, password)
     }
 

@@ -23,7 +23,7 @@ pub const MAX_TOKENS: usize = 50;
 /// that were deleted earlier are removed.
 pub const MAX_DELETED_TOKENS: usize = 450;
 
-/// The most characters of a name: what a column of the dashboard takes.
+/// The most characters of a name: the width of a column of the dashboard.
 pub const MAX_NAME: usize = 40;
 
 /// The most bytes of a preset: some twenty parameters with a watermark's text. It is kept in memory
@@ -218,7 +218,7 @@ impl ApiToken {
         }
     }
 
-    /// Gives the token another serial number. The present one goes on working until `overlap_ends`,
+    /// Gives the token another serial number. The present one stays valid until `overlap_ends`,
     /// in milliseconds since the epoch, if that is given.
     pub fn rotate(&mut self, serial: u32, overlap_ends: Option<u64>) {
         self.previous = overlap_ends.map(|ends| PreviousText {
@@ -248,7 +248,7 @@ pub fn next_serial(last: u32, now: u64) -> u32 {
     last.saturating_add(1).max(seconds)
 }
 
-/// A token with what was done by it.
+/// A token with its usage.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct TokenUsage {
     /// The token.
@@ -261,7 +261,7 @@ pub struct TokenUsage {
     pub last_used: Option<SystemTime>,
 }
 
-/// The name of one of an account's tokens, also of one that is deleted, unless that is forgotten.
+/// The name of one of an account's tokens, also of a deleted one, unless its name was removed.
 pub fn token_name(tokens: &[TokenUsage], number: TokenNumber) -> &str {
     let mut tokens = tokens.iter().map(|usage| &usage.token);
     let token = tokens.find(|token| token.number == number);

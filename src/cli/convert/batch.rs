@@ -60,7 +60,7 @@ impl Batch {
         let progress = Arc::new(Progress::new(tasks.len(), self.messages));
         interrupt::catch(&self.outputs, {
             let progress = Arc::clone(&progress);
-            move |converted| progress.say_interrupted(converted)
+            move |converted| progress.report_interrupted(converted)
         })?;
         let mut total = Total::default();
         for path in &plan.webps {
@@ -73,7 +73,7 @@ impl Batch {
             let outcome = skipped(format!("it is a WebP already{hint}"));
             total.count(&outcome);
             let input = Input::File(path.clone());
-            progress.tell(&input, &Target::File(path.clone()), &outcome);
+            progress.report(&input, &Target::File(path.clone()), &outcome);
         }
         for (index, (path, reason)) in plan.failed.iter().enumerate() {
             total.failed += 1;
@@ -96,7 +96,7 @@ impl Batch {
                 }
                 drop(total);
                 match outcome {
-                    Ok((target, outcome)) => progress.tell(&task.input, &target, &outcome),
+                    Ok((target, outcome)) => progress.report(&task.input, &target, &outcome),
                     Err(reason) => progress.add_failure(index, &task.input, &reason),
                 }
                 progress.advance();
@@ -110,7 +110,7 @@ impl Batch {
         });
         progress.finish();
         let total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
-        progress.tell_total(&total, count, started.elapsed(), self.rules.dry_run);
+        progress.report_total(&total, count, started.elapsed(), self.rules.dry_run);
         match progress.failures().as_slice() {
             [] => progress.printed(),
             [failure] if count == 1 => Err(failure.clone()),

@@ -10,7 +10,7 @@ const ENDINGS: [&str; 10] = [
     "png", "apng", "jpg", "jpeg", "jpe", "jfif", "gif", "bmp", "dib", "webp",
 ];
 
-/// What was found in a folder.
+/// The pictures in a folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// Pictures, in the order of their names, those of a folder before those of the folders in it.
@@ -22,8 +22,8 @@ pub(super) struct Found {
 /// Finds the PNG, JPEG, GIF and BMP files below `folder`, by their endings or else their first
 /// bytes.
 ///
-/// What begins with a point is hidden, and passed over, and so is `left_out`. Links to files count
-/// as files; links to folders are not followed, so that no file is found twice and no cycle is
+/// Names that begin with a point are hidden and skipped, and so is `left_out`. Links to files count
+/// as files. Links to folders are not followed, so that no file is found twice and no cycle is
 /// walked.
 pub(super) fn find(folder: &Path, left_out: Option<&Path>) -> Found {
     let mut found = Found::default();
@@ -66,7 +66,7 @@ impl Found {
     }
 }
 
-/// What is in a folder and not hidden, by name.
+/// The entries of a folder that are not hidden, by name.
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -89,7 +89,7 @@ fn is_picture(path: &Path) -> io::Result<bool> {
 }
 
 /// Whether a file is a WebP, by its first bytes (RFC 9649, 2.4). Only regular files are opened,
-/// since what comes out of others is gone then.
+/// since the output of others is lost then.
 pub(super) fn is_webp(path: &Path) -> bool {
     let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
     is_file && first_bytes(path).is_ok_and(|bytes| is_webp_file(&bytes))
@@ -100,7 +100,7 @@ pub(super) fn is_webp_file(bytes: &[u8]) -> bool {
     bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP")
 }
 
-/// As many bytes as tell formats apart.
+/// The first bytes of a file, as many as identify its format.
 pub(super) fn first_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(12).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! What flags of other programs are called here.
+//! The flags of other programs, and their names here.
 
 /// Flags that people bring along, and the end of a sentence about them.
 const HINTS: [(&[&str], &str); 9] = [

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// What may stand in braces.
+/// The names in braces.
 const PLACEHOLDERS: [&str; 3] = ["stem", "ext", "dir"];
 
 /// How a WebP is named after its input.

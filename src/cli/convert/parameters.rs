@@ -243,7 +243,7 @@ fn not_allowed(name: &str, given: &str, allowed: &str) -> String {
     )
 }
 
-/// What is wrong with a parameter, of the flag of that name.
+/// The error of a parameter as one of its flag.
 fn sentence(error: ParamError) -> String {
     match error.problem {
         ParamProblem::Value { given, allowed } => not_allowed(error.name, &given, &allowed),

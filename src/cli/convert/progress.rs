@@ -1,5 +1,5 @@
-//! What a batch of conversions says while it works: a bar on a terminal, lines or JSON, and which
-//! inputs failed.
+//! The messages of a batch of conversions while it works: a bar on a terminal, lines or JSON, and
+//! the inputs that failed.
 
 use super::report::{self, Outcome, Total};
 use super::tasks::{Input, Target};
@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What is said of each picture.
+/// The message about each picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Messages {
     /// A line on standard error.
@@ -27,9 +27,9 @@ pub(super) struct Progress {
     messages: Messages,
     /// The number of inputs.
     total: usize,
-    /// The inputs that failed: the index of each, and a line that says why.
+    /// The inputs that failed: the index of each, and a line with the reason.
     failures: Mutex<Vec<(usize, String)>>,
-    /// Why standard output took nothing, if so.
+    /// The error of standard output, if it could not be written.
     unprinted: Mutex<Option<String>>,
 }
 
@@ -42,7 +42,7 @@ impl Progress {
     pub(super) fn new(total: usize, messages: Messages) -> Progress {
         let is_shown = total > 0 && messages != Messages::None && io::stderr().is_terminal();
         let bar = if is_shown {
-            // Without colors, whatever NO_COLOR says.
+            // Without colors, whether NO_COLOR is set or not.
             let style = ProgressStyle::with_template(
                 "{spinner} {bar:30} {pos} of {len}, {elapsed}{left} {wide_msg}",
             );
@@ -70,13 +70,13 @@ impl Progress {
         }
     }
 
-    /// Says that an input is being converted.
+    /// Shows that an input is being converted.
     pub(super) fn begin(&self, input: &Input) {
         self.bar.set_message(input.to_string());
     }
 
-    /// Says what became of an input.
-    pub(super) fn tell(&self, input: &Input, target: &Target, outcome: &Outcome) {
+    /// Reports the outcome of an input.
+    pub(super) fn report(&self, input: &Input, target: &Target, outcome: &Outcome) {
         match self.messages {
             Messages::Lines => {
                 if let Some(line) = report::line(input, target, outcome) {
@@ -88,8 +88,8 @@ impl Progress {
         }
     }
 
-    /// Says what became of all inputs, so many; of one alone, its own line says it.
-    pub(super) fn tell_total(
+    /// Reports the total of all inputs. A single input has only its own line.
+    pub(super) fn report_total(
         &self,
         total: &Total,
         inputs: usize,
@@ -114,7 +114,7 @@ impl Progress {
         self.bar.finish_and_clear();
     }
 
-    /// Remembers that the input of this index failed.
+    /// Records that the input of this index failed.
     pub(super) fn add_failure(&self, index: usize, input: &Input, reason: &str) {
         if self.messages == Messages::Json {
             self.print(&report::object_of_failure(input, reason));
@@ -130,8 +130,8 @@ impl Progress {
         failures.iter().map(|(_, line)| line.clone()).collect()
     }
 
-    /// Says how far the batch came, when a signal ends it.
-    pub(super) fn say_interrupted(&self, converted: usize) {
+    /// Reports how far the batch came, when a signal ends it.
+    pub(super) fn report_interrupted(&self, converted: usize) {
         self.bar.finish_and_clear();
         let total = self.total;
         let mut lines = vec![format!(
@@ -151,7 +151,7 @@ impl Progress {
         }
     }
 
-    /// Whether all that was to be printed was.
+    /// Checks that standard output took all lines.
     ///
     /// # Errors
     /// A sentence for standard error.

@@ -1,4 +1,4 @@
-//! What is said of each picture and of all: lines for people, or JSON for programs.
+//! The report about each picture and about all: lines for people, or JSON for programs.
 
 use super::tasks::{Input, Target};
 use crate::cli::names::percent_encoded;
@@ -10,16 +10,16 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::time::Duration;
 
-/// What became of a picture.
+/// The outcome of a picture.
 pub(super) enum Outcome {
     Converted(Converted),
     /// It would be converted, without `--dry-run`.
     Planned,
     /// It was not converted.
     Skipped {
-        /// Why, after "since".
+        /// The reason, as a part of a sentence after "since".
         reason: String,
-        /// Whether no line says so.
+        /// Whether no line reports it.
         silently: bool,
     },
 }
@@ -39,7 +39,7 @@ pub(super) struct Converted {
     pub(super) quality: Option<u8>,
     /// Whether the quality was looked for.
     pub(super) is_found: bool,
-    /// The score of SSIMULACRA2, if one was asked for.
+    /// The score of SSIMULACRA2, if one was the target.
     pub(super) score: Option<f64>,
     pub(super) spent: Duration,
 }
@@ -80,7 +80,7 @@ pub(super) fn object(input: &Input, target: &Target, outcome: &Outcome) -> Value
     object
 }
 
-/// A name of a file, and one that tells its bytes if they are no text.
+/// The name of a file, with an escaped one if its bytes are not UTF-8.
 fn named(field: &str, name: &OsStr) -> Value {
     let mut object = json!({ field: name.to_string_lossy() });
     if let Some(escaped) = percent_encoded(name) {
@@ -155,7 +155,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// What became of all pictures.
+/// The total of all pictures.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Total {
     pub(super) converted: usize,

@@ -49,13 +49,13 @@ pub(super) struct Destination {
     pub(super) name: Option<Name>,
 }
 
-/// What is to be done.
+/// The tasks of a command.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) tasks: Vec<Task>,
     /// Inputs that are WebP files already.
     pub(super) webps: Vec<PathBuf>,
-    /// What cannot be read or written, and why.
+    /// Files that cannot be read or written, with the reasons.
     pub(super) failed: Vec<(PathBuf, String)>,
 }
 
@@ -267,7 +267,7 @@ impl Plan {
     }
 }
 
-/// What tells the outputs of two inputs apart.
+/// The flags by which two inputs get different outputs.
 fn hint(input: &Input, other: &Input) -> &'static str {
     if input.ending() == other.ending() {
         "with -o, --name '{dir}/{stem}.webp' keeps both"
@@ -296,7 +296,7 @@ impl Task {
         let changed = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
         match (changed(input), changed(output)) {
             (Some(input), Some(output)) => input > output,
-            // The conversion finds out why.
+            // The conversion reports the error.
             _ => true,
         }
     }
@@ -327,7 +327,7 @@ impl Input {
         Input::File(path.to_owned())
     }
 
-    /// The name of the file, or what stands for it.
+    /// The name of the file, or of the standard stream.
     pub(super) fn name(&self) -> &OsStr {
         match self {
             Input::StandardInput => OsStr::new("standard input"),
@@ -337,7 +337,7 @@ impl Input {
 }
 
 impl Target {
-    /// The name of the file, or what stands for it.
+    /// The name of the file, or of the standard stream.
     pub(super) fn name(&self) -> &OsStr {
         match self {
             Target::StandardOutput => OsStr::new("standard output"),

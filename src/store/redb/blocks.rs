@@ -1,4 +1,4 @@
-//! Table `history_blocks`: what is in each 1024 entries of a history, so that a page of entries of
+//! Table `history_blocks`: a summary of each 1024 entries of a history, so that a page of entries of
 //! one token, one format or some days is found without reading the others.
 //!
 //! ```text

@@ -267,7 +267,7 @@ fn closed() -> StoreError {
     StoreError::Unavailable("the database is closed after a failure".into())
 }
 
-/// Whether the cause is the folder or its disk rather than what the file holds.
+/// Whether the cause is the folder or its disk, and not the contents of the file.
 fn forbids_writes(error: &io::Error) -> bool {
     matches!(
         error.kind(),

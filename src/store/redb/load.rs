@@ -110,6 +110,7 @@ struct State {
 }
 
 /// The account whose rows are being written.
+#[derive(Default)]
 struct Current {
     id: AccountId,
     /// The last sequence number given in its history.
@@ -123,16 +124,6 @@ struct Current {
 }
 
 impl Current {
-    fn new(id: AccountId) -> Current {
-        Current {
-            id,
-            sequence: 0,
-            history: UsageTotals::default(),
-            totals: UsageTotals::default(),
-            failures: 0,
-        }
-    }
-
     /// Compares the account's history with its sums by day.
     fn end(self) -> Result<(), Fault> {
         let Current {
@@ -154,19 +145,21 @@ impl Current {
 
 impl State {
     fn write(&mut self, row: Row, tables: &mut Tables<'_>) -> Result<(), Fault> {
-        match row {
-            Row::Store {
-                last_account,
-                secret_mark,
-            } => {
+        match (row, &mut self.account) {
+            (
+                Row::Store {
+                    last_account,
+                    secret_mark,
+                },
+                _,
+            ) => {
                 self.secret_mark = secret_mark;
                 if last_account > 0 {
                     ready(tables.set_last_account(last_account))?;
                 }
-                return Ok(());
             }
-            Row::Invite { code, end } => return Ok(ready(tables.put_invite(&code, end))?),
-            Row::Account(account) => {
+            (Row::Invite { code, end }, _) => ready(tables.put_invite(&code, end))?,
+            (Row::Account(account), _) => {
                 self.end()?;
                 if ready(tables.account(account.id))?.is_some()
                     || ready(tables.account_of(&account.email))?.is_some()
@@ -176,41 +169,38 @@ impl State {
                         account.id.0, account.email
                     )));
                 }
-                self.account = Some(Current::new(account.id));
-                return Ok(ready(tables.put_account(&account))?);
+                self.account = Some(Current {
+                    id: account.id,
+                    ..Current::default()
+                });
+                ready(tables.put_account(&account))?;
             }
-            _ => {}
-        }
-        let Some(current) = &mut self.account else {
-            return Err(Fault::Rows("rows came before their account".to_owned()));
-        };
-        let id = current.id;
-        match row {
-            Row::Token { token, deleted } => {
-                ready(tables.put_token(id, &token, deleted))?;
+            (Row::Token { token, deleted }, Some(Current { id, .. })) => {
+                ready(tables.put_token(*id, &token, deleted))?;
             }
-            Row::Restrictions(restrictions) => ready(tables.put_restrictions(id, restrictions))?,
-            Row::Removed(removed) => {
+            (Row::Restrictions(restrictions), Some(Current { id, .. })) => {
+                ready(tables.put_restrictions(*id, restrictions))?;
+            }
+            (Row::Removed(removed), Some(current)) => {
                 current.history = removed;
                 current.sequence = removed.conversions;
-                tables.usage.load_removed(id, removed)?;
+                tables.usage.load_removed(current.id, removed)?;
             }
-            Row::Day { day, last_used } => {
+            (Row::Day { day, last_used }, Some(current)) => {
                 current.totals += day.totals;
-                tables.usage.load_day(id, &day, last_used)?;
+                tables.usage.load_day(current.id, &day, last_used)?;
             }
-            Row::Entry(entry) => {
+            (Row::Entry(entry), Some(current)) => {
                 current.history += UsageTotals::from(&entry);
                 current.sequence += 1;
-                tables.usage.insert(id, current.sequence, &entry)?;
+                tables.usage.insert(current.id, current.sequence, &entry)?;
             }
-            Row::Failure(failure) => {
+            (Row::Failure(failure), Some(current)) => {
                 current.failures += 1;
-                tables.failures.load(id, current.failures, &failure)?;
+                let sequence = current.failures;
+                tables.failures.load(current.id, sequence, &failure)?;
             }
-            Row::Store { .. } | Row::Invite { .. } | Row::Account(_) => {
-                unreachable!("it was written above")
-            }
+            (_, None) => return Err(Fault::Rows("rows came before their account".to_owned())),
         }
         Ok(())
     }

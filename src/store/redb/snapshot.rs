@@ -13,7 +13,7 @@ use crate::store::check::RowCheck;
 use crate::store::engine::{EachRow, Findings, Snapshot};
 use crate::store::error::{OpenError, Result, StoreError};
 
-/// A read transaction. While it lives, the database keeps the pages of what is deleted.
+/// A read transaction. While it lives, the database keeps the pages of deleted rows.
 pub struct FileSnapshot {
     read: ReadTransaction,
     /// The database, if nothing else keeps it open. It is dropped after `read`.
