@@ -177,7 +177,8 @@ fn record(
 
 impl Database {
     fn settings(&self, data: &Path, connections: usize) -> Settings {
-        let mut settings = PostgresSettings::parse(&self.database.url).expect("a good URL");
+        let settings = PostgresSettings::default().at(&self.database.url);
+        let mut settings = settings.expect("a good URL");
         settings.password_file = Some(self.database.password_file.clone());
         settings.ca = Some(self.database.ca.clone());
         settings.connections = connections;
