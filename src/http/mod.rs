@@ -60,6 +60,6 @@ pub use multipart::FormReader;
 #[doc(hidden)]
 pub use convert::DOWNLOAD;
 #[doc(hidden)]
-pub use problem::{PROBLEMS, ProblemRow};
+pub use problem::{Kind, PROBLEMS, ProblemRow};
 #[doc(hidden)]
 pub use response_headers::{RESPONSE_HEADERS, ResponseHeader};

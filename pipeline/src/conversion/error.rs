@@ -44,6 +44,52 @@ pub enum ConversionError {
     Internal(String),
 }
 
+impl ConversionError {
+    /// The code of the problem that the HTTP API answers with.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ConversionError::Picture(error) => match error {
+                DecodeError::WrongFormat { .. } => "wrong_format",
+                DecodeError::Invalid(_) => "invalid_image",
+                DecodeError::TooWide { .. } => "image_too_wide",
+                DecodeError::TooManyPixels { .. } | DecodeError::AnimationTooLarge { .. } => {
+                    "too_many_pixels"
+                }
+                DecodeError::TooManyFrames { .. } => "too_many_frames",
+                DecodeError::Cancelled => CANCELLED,
+            },
+            ConversionError::WatermarkPicture(error) => match error {
+                DecodeError::WrongFormat { .. } | DecodeError::Invalid(_) => {
+                    "watermark_not_png_or_jpeg"
+                }
+                DecodeError::TooWide { .. }
+                | DecodeError::TooManyPixels { .. }
+                | DecodeError::TooManyFrames { .. }
+                | DecodeError::AnimationTooLarge { .. } => "watermark_too_large",
+                DecodeError::Cancelled => CANCELLED,
+            },
+            ConversionError::ResizedTooLarge { .. } => "too_many_pixels",
+            ConversionError::MissingCharacters(_) => "missing_characters",
+            ConversionError::MaxBytes { .. } => "max_bytes_unreachable",
+            ConversionError::GrowthDenied => "too_much_memory",
+            ConversionError::Cancelled => CANCELLED,
+            ConversionError::Memory { .. } | ConversionError::Internal(_) => "internal_error",
+        }
+    }
+
+    /// The details of that problem, as a sentence for the caller.
+    pub fn detail(&self) -> String {
+        match self {
+            ConversionError::WatermarkPicture(error) => format!("watermark_image: {error}"),
+            error => error.to_string(),
+        }
+    }
+}
+
+/// The code of a conversion that was stopped. Which problem that is depends on who stopped it: the
+/// HTTP API stops one that takes too long.
+const CANCELLED: &str = "conversion_timeout";
+
 impl From<Cancelled> for ConversionError {
     fn from(Cancelled: Cancelled) -> ConversionError {
         ConversionError::Cancelled

@@ -1,7 +1,7 @@
 //! The outcome of a conversion.
 
 use super::search::Found;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use towebp_encoder::{Coding, Encoded};
 
 /// A converted picture.
@@ -77,9 +77,17 @@ impl Conversion {
 }
 
 /// Runs a stage, and adds the time that it took to `spent`.
+#[cfg(not(target_family = "wasm"))]
 pub(super) fn timed<T>(spent: &mut Duration, stage: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
+    let start = std::time::Instant::now();
     let result = stage();
     *spent += start.elapsed();
     result
+}
+
+/// Runs a stage. WebAssembly has no clock of its own, and `Instant::now` panics there: its host
+/// measures the conversion as a whole.
+#[cfg(target_family = "wasm")]
+pub(super) fn timed<T>(_spent: &mut Duration, stage: impl FnOnce() -> T) -> T {
+    stage()
 }

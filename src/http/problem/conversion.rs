@@ -26,24 +26,17 @@ impl From<ParamError> for Problem {
 
 impl From<ConversionError> for Problem {
     fn from(error: ConversionError) -> Problem {
+        match Kind::of_code(error.code()) {
+            Kind::ConversionTimeout => return conversion_timeout(),
+            Kind::InternalError => {}
+            kind => return Problem::new(kind, detail(&error)),
+        }
         match error {
-            ConversionError::Picture(error) => picture(&error),
-            ConversionError::WatermarkPicture(error) => watermark_picture(&error),
-            ConversionError::ResizedTooLarge { .. } => {
-                Problem::new(Kind::TooManyPixels, error.to_string())
-            }
-            ConversionError::MissingCharacters(_) => {
-                Problem::new(Kind::MissingCharacters, error.to_string())
-            }
-            ConversionError::MaxBytes { .. } => {
-                Problem::new(Kind::MaxBytesUnreachable, error.to_string())
-            }
-            ConversionError::GrowthDenied => Problem::new(Kind::TooMuchMemory, error.to_string()),
-            ConversionError::Cancelled => conversion_timeout(),
             ConversionError::Memory { needed } => {
                 Problem::internal(format!("conversion: {needed} bytes were not reserved"))
             }
             ConversionError::Internal(cause) => Problem::internal(format!("conversion: {cause}")),
+            other => Problem::internal(format!("conversion: {other}")),
         }
     }
 }
@@ -76,20 +69,14 @@ fn conversion_timeout() -> Problem {
     .with_retry_after(RETRY_AFTER_TIMEOUT)
 }
 
-fn picture(error: &DecodeError) -> Problem {
-    let kind = match error {
-        DecodeError::WrongFormat { declared, found } => {
-            return Problem::new(Kind::WrongFormat, wrong_format(*declared, *found));
+/// The details; those of a wrong format are in the terms of HTTP.
+fn detail(error: &ConversionError) -> String {
+    match error {
+        ConversionError::Picture(DecodeError::WrongFormat { declared, found }) => {
+            wrong_format(*declared, *found)
         }
-        DecodeError::Invalid(_) => Kind::InvalidImage,
-        DecodeError::TooWide { .. } => Kind::ImageTooWide,
-        DecodeError::TooManyPixels { .. } | DecodeError::AnimationTooLarge { .. } => {
-            Kind::TooManyPixels
-        }
-        DecodeError::TooManyFrames { .. } => Kind::TooManyFrames,
-        DecodeError::Cancelled => return conversion_timeout(),
-    };
-    Problem::new(kind, error.to_string())
+        error => error.detail(),
+    }
 }
 
 fn wrong_format(declared: Format, found: Option<Format>) -> String {
@@ -104,18 +91,6 @@ fn wrong_format(declared: Format, found: Option<Format>) -> String {
              read here (image/png, image/jpeg, image/gif, image/bmp)."
         ),
     }
-}
-
-fn watermark_picture(error: &DecodeError) -> Problem {
-    let kind = match error {
-        DecodeError::WrongFormat { .. } | DecodeError::Invalid(_) => Kind::WatermarkNotPngOrJpeg,
-        DecodeError::TooWide { .. }
-        | DecodeError::TooManyPixels { .. }
-        | DecodeError::TooManyFrames { .. }
-        | DecodeError::AnimationTooLarge { .. } => Kind::WatermarkTooLarge,
-        DecodeError::Cancelled => return conversion_timeout(),
-    };
-    Problem::new(kind, format!("watermark_image: {error}"))
 }
 
 #[cfg(test)]

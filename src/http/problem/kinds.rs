@@ -206,6 +206,14 @@ kinds! {
 }
 
 impl Kind {
+    /// The kind of a code that another crate gives; that of a fault if there is none, which a test
+    /// rules out.
+    pub fn of_code(code: &str) -> Kind {
+        let has_code = |kind: &&Kind| kind.row().code == code;
+        let kind = Kind::ALL.iter().find(has_code);
+        kind.copied().unwrap_or(Kind::InternalError)
+    }
+
     /// Its row of the table.
     pub fn row(self) -> ProblemRow {
         PROBLEMS[self as usize]

@@ -28,16 +28,23 @@ pub(super) type Face = u16;
 
 /// The bundled fonts. They are compiled in as the build script compressed them, and each is
 /// inflated when a text first needs it.
+#[cfg(feature = "fonts")]
 static BUNDLED: [LazyLock<Font>; 2] = [
-    LazyLock::new(|| bundled(include_bytes!(concat!(env!("OUT_DIR"), "/DejaVuSans.zlib")))),
-    LazyLock::new(|| {
-        bundled(include_bytes!(concat!(
-            env!("OUT_DIR"),
-            "/NotoSansDevanagari-Regular.zlib"
-        )))
-    }),
+    LazyLock::new(|| bundled(COMPRESSED[0])),
+    LazyLock::new(|| bundled(COMPRESSED[1])),
 ];
 
+#[cfg(feature = "fonts")]
+const COMPRESSED: [&[u8]; 2] = [
+    include_bytes!(concat!(env!("OUT_DIR"), "/DejaVuSans.zlib")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/NotoSansDevanagari-Regular.zlib")),
+];
+
+/// None is compiled in.
+#[cfg(not(feature = "fonts"))]
+static BUNDLED: [LazyLock<Font>; 0] = [];
+
+#[cfg(feature = "fonts")]
 fn bundled(compressed: &[u8]) -> Font {
     let bytes = fdeflate::decompress_to_vec(compressed).expect("the build script compressed it");
     Font::new(bytes, 0).expect("the bundled fonts are whole")
@@ -48,6 +55,14 @@ impl Fonts {
     pub fn bundled() -> &'static Fonts {
         static BUNDLED_ONLY: Fonts = Fonts { added: Vec::new() };
         &BUNDLED_ONLY
+    }
+
+    /// The bundled fonts as one file, for a program in a browser: each as zlib compresses it, after
+    /// its length in four bytes, the lowest first.
+    #[cfg(feature = "fonts")]
+    pub fn bundled_file() -> Vec<u8> {
+        let with_length = |font: &&[u8]| [&(font.len() as u32).to_le_bytes()[..], font].concat();
+        COMPRESSED.iter().flat_map(with_length).collect()
     }
 
     /// Adds a TrueType or OpenType font, or the first one of a collection. It is searched after
