@@ -1,0 +1,1 @@
+export { encode, encode as default, init, Problem, type EncodeOptions } from "./index.js";
