@@ -7,6 +7,7 @@
 
 use crate::support::animation::moving_squares;
 use crate::support::picture::Picture as MadeUp;
+use crate::support::wasm::fnv1a;
 use fast_ssim2::{PixelDescriptor, PixelSlice, Ssimulacra2Reference};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -207,6 +208,29 @@ fn more_quality_gives_more_bytes_and_a_better_picture() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
+/// The rows of the table: a picture, its parameters, and the length and hash of the file.
+pub(crate) fn rows() -> Vec<(String, String, String)> {
+    let row = |((picture, parameters), figures): (_, Figures)| {
+        let file = format!("{} {:08x}", figures.bytes, figures.hash);
+        (picture, parameters, file)
+    };
+    read_table().into_iter().map(row).collect()
+}
+
+/// The file of a picture of the table.
+pub(crate) fn file(name: &str) -> Vec<u8> {
+    made_up(name).unwrap_or_else(|| std::fs::read(testdata(name)).expect("the picture is shipped"))
+}
+
+/// Names and values of parameters in the form of [`Row::parameters`].
+pub(crate) fn pairs(parameters: &str) -> Vec<(&str, &str)> {
+    if !parameters.contains('=') {
+        return vec![("quality", parameters), ("mode", "lossy")];
+    }
+    let pairs = parameters.split('&');
+    pairs.filter_map(|pair| pair.split_once('=')).collect()
+}
+
 /// A picture: its file, and its pixels over gray; of an animation, those of the first frame.
 struct Picture {
     file: Vec<u8>,
@@ -217,8 +241,7 @@ struct Picture {
 
 impl Picture {
     fn named(name: &str) -> Picture {
-        let file = made_up(name)
-            .unwrap_or_else(|| std::fs::read(testdata(name)).expect("the picture is shipped"));
+        let file = file(name);
         let format = Format::sniff(&file).expect("a picture");
         let image = image::decode(&file, format, &Limits::default(), &Cancel::never())
             .expect("a good picture");
@@ -235,17 +258,7 @@ impl Picture {
 
     /// Converts it by parameters in the form of [`Row::parameters`], and measures what comes out.
     fn encoded(&self, parameters: &str) -> Figures {
-        let by_quality = [("quality", parameters), ("mode", "lossy")];
-        let by_name: Vec<_> = parameters
-            .split('&')
-            .filter_map(|pair| pair.split_once('='))
-            .collect();
-        let pairs = if by_name.is_empty() {
-            &by_quality
-        } else {
-            &by_name[..]
-        };
-        let params = Params::parse(pairs.iter().copied()).expect("good parameters");
+        let params = Params::parse(pairs(parameters).into_iter()).expect("good parameters");
         let webp = conversion::run(&Job {
             bytes: &self.file,
             format: self.format,
@@ -408,10 +421,4 @@ fn psnr(before: &[u8], after: &[u8]) -> f64 {
         .map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2));
     let mean = squares.sum::<u64>() as f64 / before.len() as f64;
     (10.0 * (255.0 * 255.0 / mean).log10()).min(99.0)
-}
-
-fn fnv1a(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0x811c_9dc5, |hash: u32, &byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    })
 }

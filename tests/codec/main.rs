@@ -12,4 +12,5 @@ mod damaged;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod estimate;
 mod golden;
+mod wasm;
 mod watermark_sheet;

@@ -8,7 +8,7 @@ use towebp::http::{DOWNLOAD, PROBLEMS, RESPONSE_HEADERS};
 use towebp_pipeline::conversion::{DefaultValue, PARAMETERS, Value};
 
 /// Set by `scripts/docs`: tables are written instead of compared.
-const WRITE: &str = "TOWEBP_WRITE_DOCS";
+pub const WRITE: &str = "TOWEBP_WRITE_DOCS";
 
 #[test]
 fn the_table_of_problems_is_that_of_the_code() {

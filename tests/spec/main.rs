@@ -6,6 +6,7 @@ mod support;
 mod docs;
 mod goals;
 mod limits;
+mod npm;
 mod packages;
 mod parameters;
 mod rules;
