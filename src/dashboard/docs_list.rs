@@ -43,6 +43,12 @@ pub const DOC_PAGES: &[DocPage] = &[
         reader: Reader::User,
     },
     DocPage {
+        name: "browser",
+        title: "Browsers and Node",
+        about: "The same conversions without a server: a package of JavaScript and WebAssembly.",
+        reader: Reader::User,
+    },
+    DocPage {
         name: "install",
         title: "Installing",
         about: "One file, a package for Debian and Ubuntu, an image for containers, Cargo.",

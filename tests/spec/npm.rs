@@ -51,9 +51,11 @@ fn the_types_are_those_of_the_table_of_parameters() {
 
 #[test]
 fn the_problems_are_those_of_the_api() {
-    let mut text = "// Status, title and name of the status of each problem, by its code. Written by scripts/docs.\n\n\
-                    export const PROBLEMS = {\n"
-        .to_owned();
+    let mut text = concat!(
+        "// Status, title and name of the status of each problem, by its code. ",
+        "Written by scripts/docs.\n\nexport const PROBLEMS = {\n"
+    )
+    .to_owned();
     for code in CODES {
         let row = PROBLEMS.iter().find(|row| row.code == code).expect(code);
         let name = Kind::of_code(code).status_name();
@@ -94,9 +96,7 @@ fn meaning(row: &Parameter) -> String {
     if let Value::Url = row.value {
         return "The bytes of a PNG or JPEG that is drawn onto the picture.".to_owned();
     }
-    let bare = row
-        .meaning
-        .replace("`%0A` begins", "a line feed begins");
+    let bare = row.meaning.replace("`%0A` begins", "a line feed begins");
     let mut text = bare.replace('`', "");
     while let Some(at) = text.find(", which a URL needs as ") {
         let end = text[at + 2..]

@@ -26,8 +26,9 @@ export class Pool {
       else worker?.end();
       throw error;
     } finally {
-      this.#running -= 1;
-      this.#waiting.shift()?.();
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#running -= 1;
     }
   }
 
@@ -36,15 +37,25 @@ export class Pool {
     for (const worker of this.#idle.splice(0)) worker.end();
   }
 
-  async #turn(signal) {
-    while (this.#running >= this.#limit) {
-      await new Promise((resolve) => this.#waiting.push(resolve));
-      // Who is not wanted any more leaves its turn to the next one.
-      if (signal?.aborted && this.#running < this.#limit) this.#waiting.shift()?.();
-      signal?.throwIfAborted();
-    }
+  // Waits until fewer than the limit run. A job that ends hands its turn on.
+  #turn(signal) {
     signal?.throwIfAborted();
-    this.#running += 1;
+    if (this.#running < this.#limit) {
+      this.#running += 1;
+      return null;
+    }
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        this.#waiting.splice(this.#waiting.indexOf(go), 1);
+        reject(signal.reason);
+      };
+      const go = () => {
+        signal?.removeEventListener("abort", abort);
+        resolve();
+      };
+      this.#waiting.push(go);
+      signal?.addEventListener("abort", abort, { once: true });
+    });
   }
 }
 
