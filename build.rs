@@ -37,6 +37,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=docs");
     println!("cargo::rerun-if-changed=src/dashboard");
+    println!("cargo::rerun-if-changed=wasm/npm");
     every_file_is_known();
     let mut all = String::new();
     for page in DOC_PAGES {
@@ -68,7 +69,23 @@ fn main() {
     }
     // `src/dashboard/mod.rs` includes this array.
     fs::write(out_file("assets.rs"), format!("[{included}]")).expect("cargo made the folder");
+    include_module();
 }
+
+/// Takes the module that scripts/wasm has made and compressed, by which browsers convert. Without it
+/// the program is built as well, and its pages leave the conversions to the server.
+fn include_module() {
+    println!("cargo::rerun-if-changed={MODULES}");
+    let module = match fs::copy(format!("{MODULES}/module.zlib"), out_file("module.zlib")) {
+        Ok(_) => "Some(include_bytes!(\"module.zlib\"))",
+        Err(_) => "None",
+    };
+    fs::write(out_file("module.rs"), module).expect("cargo made the folder");
+}
+
+/// The folder that scripts/wasm writes. It is always there, since Cargo runs a build script again
+/// each time if what it watches is missing.
+const MODULES: &str = "wasm/built";
 
 /// Writes the text as `NAME.zlib` to where the program includes it from.
 fn compress(name: &str, text: &str) {

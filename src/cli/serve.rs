@@ -8,6 +8,7 @@ use super::shared::{cores, fonts};
 use crate::admin;
 use crate::admission::MemoryBudget;
 use crate::config::Listen;
+use crate::dashboard::MODULE;
 use crate::fetch::Fetcher;
 use crate::front::{self, Listeners};
 use crate::http::{self, AppState, Gauges, Limiters, Metrics, Readiness};
@@ -101,6 +102,13 @@ pub(super) fn run(command: &Serve) -> Result<(), Failure> {
     }
     if let Some(url) = &given.store {
         writeln!(out, "Store: {url}").ok();
+    }
+    if MODULE.is_none() {
+        writeln!(
+            out,
+            "Pages: without conversions in the browser, which scripts/wasm adds to a build"
+        )
+        .ok();
     }
     writeln!(out, "Data folder: {}", shown(&data)).ok();
     if given.demo {

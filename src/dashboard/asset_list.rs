@@ -17,7 +17,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// All files.
-pub static ASSETS: [Asset; 6] = [
+pub static ASSETS: [Asset; 12] = [
     // All pages have it.
     Asset {
         path: paths::STYLE,
@@ -57,5 +57,37 @@ pub static ASSETS: [Asset; 6] = [
         path: paths::ICON,
         media_type: "image/svg+xml",
         sources: &["icon.svg"],
+    },
+    // What converts in the start page's drop zone.
+    Asset {
+        path: paths::START_SCRIPT,
+        media_type: JAVASCRIPT,
+        sources: &["script/base.js", "script/start.js"],
+    },
+    // The package by which browsers convert.
+    Asset {
+        path: paths::BROWSER,
+        media_type: JAVASCRIPT,
+        sources: &["../../wasm/npm/index.js"],
+    },
+    Asset {
+        path: "/browser/pool.js",
+        media_type: JAVASCRIPT,
+        sources: &["../../wasm/npm/pool.js"],
+    },
+    Asset {
+        path: "/browser/engine.js",
+        media_type: JAVASCRIPT,
+        sources: &["../../wasm/npm/engine.js"],
+    },
+    Asset {
+        path: "/browser/problems.js",
+        media_type: JAVASCRIPT,
+        sources: &["../../wasm/npm/problems.js"],
+    },
+    Asset {
+        path: paths::BROWSER_WORKER,
+        media_type: JAVASCRIPT,
+        sources: &["../../wasm/npm/worker.js"],
     },
 ];

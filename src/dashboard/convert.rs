@@ -1,6 +1,7 @@
 //! The page that converts pictures, with every parameter. Without its script it is a form that
 //! converts one picture and saves it.
 
+use super::MODULE;
 use super::context::SignedIn;
 use super::convert_fields::fields;
 use super::document::{Viewer, document_with};
@@ -11,7 +12,7 @@ use maud::{Markup, html};
 use towebp_pipeline::conversion::Preset;
 
 /// The types of pictures, as the file dialog offers them.
-const ACCEPT: &str =
+pub(super) const ACCEPT: &str =
     "image/png,image/apng,image/jpeg,image/gif,image/bmp,image/x-ms-bmp,.png,.jpg,.jpeg,.gif,.bmp";
 
 /// The languages of the snippets: the values that the script knows them by, and their names.
@@ -31,13 +32,23 @@ pub fn convert(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
         .iter()
         .find(|usage| usage.token.number == TokenNumber::DEFAULT);
     let preset = default.map_or("", |usage| &usage.token.settings.preset);
+    let module = MODULE.map(|_| paths::BROWSER);
     let content = html! {
         link rel="stylesheet" href=(paths::CONVERT_STYLE);
         div.intro {
             h1 { "Convert" }
-            p.hint { "To WebP, with every setting. Each result counts as one conversion." }
+            p.hint {
+                "To WebP, with every setting. "
+                @if module.is_some() {
+                    "This server converts, and each result counts as one conversion. What other settings would make of a \
+                     picture, your browser shows by itself: nothing is sent, and nothing counts."
+                } @else {
+                    "Each result counts as one conversion."
+                }
+            }
         }
-        div.convert #convert data-url=(context.base_url) data-max-body=(context.max_body) {
+        div.convert #convert data-url=(context.base_url) data-max-body=(context.max_body)
+            data-module=[module] data-preset=[module.map(|_| preset)] {
             div.work {
                 (drop_card())
                 (compare_card())

@@ -60,6 +60,13 @@ use asset_list::ASSETS;
 /// The files of [`ASSETS`], compressed by zlib, in its order.
 const COMPRESSED_ASSETS: [&[u8]; ASSETS.len()] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
+/// The module by which browsers convert, compressed by zlib; `None` if `scripts/wasm` did not run
+/// before the program was built.
+pub const MODULE: Option<&[u8]> = include!(concat!(env!("OUT_DIR"), "/module.rs"));
+
+/// Where the package looks for the module and the fonts.
+pub const MODULE_PATHS: [&str; 2] = ["/browser/towebp.wasm", "/browser/fonts.bin"];
+
 /// The files that pages load, each with its bytes, compressed by zlib.
 pub fn assets() -> impl Iterator<Item = (&'static Asset, &'static [u8])> {
     ASSETS.iter().zip(COMPRESSED_ASSETS)
@@ -68,4 +75,5 @@ pub fn assets() -> impl Iterator<Item = (&'static Asset, &'static [u8])> {
 /// Whether the path is that of a file that pages load.
 pub fn is_asset(path: &str) -> bool {
     ASSETS.iter().any(|asset| asset.path == path)
+        || (MODULE.is_some() && MODULE_PATHS.contains(&path))
 }

@@ -70,6 +70,12 @@ paths! {
     USAGE_SCRIPT = "/usage.js";
     /// The script of the page that converts.
     CONVERT_SCRIPT = "/convert.js";
+    /// The script of the start page.
+    START_SCRIPT = "/start.js";
+    /// The package by which browsers convert.
+    BROWSER = "/browser/index.js";
+    /// Its worker.
+    BROWSER_WORKER = "/browser/worker.js";
     /// The icon.
     ICON = "/icon.svg";
     /// The conversion.

@@ -1,7 +1,9 @@
 //! The start page.
 
+use super::MODULE;
 use super::context::{PageContext, Signup};
-use super::document::{Viewer, command, curl_command, document};
+use super::convert::ACCEPT;
+use super::document::{Viewer, command, curl_command, document_with};
 use super::outcome::Outcome;
 use super::paths;
 use crate::store::StoreError;
@@ -56,6 +58,7 @@ pub fn start(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
         dl.claims {
             @for (figure, meaning) in FIGURES { div { dt { (figure) } dd { (meaning) } } }
         }
+        @if MODULE.is_some() { (drop_zone()) }
         section.card {
             (command(&html! { h2 { "One request" } }, "example", &curl))
             p { "The token is on your dashboard. Parameters go into the query, and all of them are optional:" }
@@ -72,11 +75,29 @@ pub fn start(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
         }
     };
     let viewer = session.as_ref().map_or(Viewer::Guest, Viewer::of);
-    Ok(Outcome::page(document(
-        "Pictures to WebP",
-        viewer,
-        &content,
+    let script = MODULE.map_or(paths::SCRIPT, |_| paths::START_SCRIPT);
+    let title = "Pictures to WebP";
+    Ok(Outcome::page(document_with(
+        script, title, viewer, &content,
     )))
+}
+
+/// Where a picture is converted without an account, by the visitor's own browser. The script shows
+/// it.
+fn drop_zone() -> Markup {
+    html! {
+        section.card.try #try data-module=(paths::BROWSER) hidden {
+            h2 { "Try it here" }
+            p {
+                label for="try-file" { "Choose a picture" } ", or drop it anywhere on this page. Your browser converts it: it \
+                 is not sent, and needs no account."
+            }
+            input #try-file type="file" accept=(ACCEPT);
+            progress #try-progress max="1" value="0" aria-label="Progress" hidden {}
+            p #try-result role="status" {}
+            p #try-shown hidden { img #try-picture alt="The converted picture"; }
+        }
+    }
 }
 
 fn shown() -> impl Iterator<Item = &'static Parameter> {

@@ -3,9 +3,10 @@
 use super::problem::Problem;
 use super::request::Request;
 use super::response::Response;
-use crate::dashboard;
+use crate::dashboard::{self, paths};
 use std::borrow::Cow;
 use std::sync::LazyLock;
+use towebp_pipeline::conversion::Fonts;
 
 /// Bytes of a zlib stream before and after the compressed data (RFC 1950, section 2.2).
 const ZLIB_HEADER: usize = 2;
@@ -25,16 +26,42 @@ pub fn answer(request: &Request) -> Result<Response, Problem> {
             .map(|(row, zlib)| (row.path, Asset::compressed(row.media_type, zlib)))
             .collect()
     });
+    // Megabytes, which no memory is taken for before a browser wants to convert.
+    static MODULE: LazyLock<Asset> = LazyLock::new(|| {
+        let zlib = dashboard::MODULE.expect("its path is a route if it is there");
+        Asset::compressed("application/wasm", zlib)
+    });
+    static FONTS: LazyLock<Asset> =
+        LazyLock::new(|| Asset::plain("application/octet-stream", Fonts::bundled_file()));
     request.query().check()?;
+    let [module, fonts] = dashboard::MODULE_PATHS;
+    if request.path == module {
+        return Ok(MODULE.answer(request));
+    }
+    if request.path == fonts {
+        return Ok(FONTS.answer(request));
+    }
     let file = FILES.iter().find(|(path, _)| *path == request.path);
-    let (_, asset) = file.expect("the route is that of an asset");
-    Ok(asset.answer(request))
+    let (path, asset) = file.expect("the route is that of an asset");
+    let mut response = asset.answer(request);
+    // A worker has the policy of its own script.
+    if *path == paths::BROWSER_WORKER {
+        response.headers.retain(|(name, _)| *name != POLICY);
+        response = response.header(POLICY, WORKER_POLICY);
+    }
+    Ok(response)
 }
+
+const POLICY: &str = "Content-Security-Policy";
+
+/// Lets the worker load its other scripts, and run the module that the page gives it.
+const WORKER_POLICY: &str =
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; frame-ancestors 'none'";
 
 /// A file that does not change while the server runs.
 pub struct Asset {
     media_type: &'static str,
-    text: Cow<'static, str>,
+    bytes: Cow<'static, [u8]>,
     /// The value of `ETag`.
     tag: String,
     /// The compressed file and its own `ETag`, since its bytes differ.
@@ -44,11 +71,20 @@ pub struct Asset {
 impl Asset {
     /// A file of this media type.
     pub fn new(media_type: &'static str, text: impl Into<Cow<'static, str>>) -> Asset {
-        let text = text.into();
+        let bytes = match text.into() {
+            Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        };
+        Asset::plain(media_type, bytes)
+    }
+
+    /// A file of this media type that is no text.
+    fn plain(media_type: &'static str, bytes: impl Into<Cow<'static, [u8]>>) -> Asset {
+        let bytes = bytes.into();
         Asset {
             media_type,
-            tag: format!("\"{:08x}\"", crc32fast::hash(text.as_bytes())),
-            text,
+            tag: format!("\"{:08x}\"", crc32fast::hash(&bytes)),
+            bytes,
             gzip: None,
         }
     }
@@ -56,18 +92,18 @@ impl Asset {
     /// A file that the build script compressed by zlib, for clients with and without gzip support.
     /// Every client gets the same file, so its length reveals no secret.
     pub fn compressed(media_type: &'static str, zlib: &[u8]) -> Asset {
-        let text = inflated(zlib);
-        let checksum = crc32fast::hash(text.as_bytes());
+        let bytes = fdeflate::decompress_to_vec(zlib).expect("the build script compressed it");
+        let checksum = crc32fast::hash(&bytes);
         let deflated = &zlib[ZLIB_HEADER..zlib.len() - ZLIB_TRAILER];
         let gzip = [
             &GZIP_HEADER[..],
             deflated,
             &checksum.to_le_bytes(),
-            &(text.len() as u32).to_le_bytes(),
+            &(bytes.len() as u32).to_le_bytes(),
         ];
         Asset {
             gzip: Some((gzip.concat(), format!("\"{checksum:08x}-gzip\""))),
-            ..Asset::new(media_type, text)
+            ..Asset::plain(media_type, bytes)
         }
     }
 
@@ -76,7 +112,7 @@ impl Asset {
         let gzip = self.gzip.as_ref().filter(|_| takes_gzip(request));
         let (bytes, tag) = match gzip {
             Some((bytes, tag)) => (&bytes[..], tag),
-            None => (self.text.as_bytes(), &self.tag),
+            None => (&self.bytes[..], &self.tag),
         };
         let is_known = request
             .headers("if-none-match")
@@ -102,6 +138,7 @@ impl Asset {
 }
 
 /// The text that the build script compressed by zlib.
+#[cfg(test)]
 pub fn inflated(zlib: &[u8]) -> String {
     let text = fdeflate::decompress_to_vec(zlib).expect("the build script compressed it");
     String::from_utf8(text).expect("the build script compressed a text")

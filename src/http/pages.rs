@@ -32,9 +32,9 @@ const TOKEN_CHANGES: Rate = Rate {
     window: Duration::from_mins(10),
 };
 
-/// Allows files of this server, and nothing inline. `blob:` is the pictures on the page that
-/// converts.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' blob:; \
+/// Allows files of this server, and nothing inline. `blob:` is the pictures on the pages that
+/// convert, whose browsers compile the WebAssembly that this server serves.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self' 'wasm-unsafe-eval'; img-src 'self' blob:; \
       connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// Checks the head of a form; the event loop calls it.

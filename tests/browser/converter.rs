@@ -5,6 +5,7 @@ use crate::page::Browser;
 use crate::support::service::Service;
 use crate::support::{Folder, Server};
 use crate::visitor;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -16,7 +17,18 @@ pub struct Converter {
 }
 
 impl Converter {
+    /// In a browser that cannot load the module: the server converts everything.
     pub fn start(flags: &[&str], options: Options) -> Option<Converter> {
+        let it = Converter::start_local(flags, options)?;
+        it.browser.devtools("Network.enable", &json!({}));
+        let blocked = json!({"urls": ["*/browser/*"]});
+        it.browser.devtools("Network.setBlockedURLs", &blocked);
+        it.browser.expect_on_console("/browser/index.js");
+        Some(it)
+    }
+
+    /// In a browser that loads the module, if the program has it.
+    pub fn start_local(flags: &[&str], options: Options) -> Option<Converter> {
         let server = Server::start_with(flags);
         let browser = Browser::start_with(&server, options)?;
         let token = visitor::sign_up(&browser);

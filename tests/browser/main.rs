@@ -19,6 +19,7 @@ mod converter;
 mod equipment;
 mod figures;
 mod journeys;
+mod local;
 #[allow(dead_code, reason = "it is made for tests to come")]
 mod page;
 mod preset;

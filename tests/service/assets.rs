@@ -21,6 +21,9 @@ fn browsers_get_them_compressed_and_others_as_they_are() {
         "/app.js",
         "/usage.js",
         "/convert.js",
+        "/start.js",
+        "/browser/index.js",
+        "/browser/worker.js",
         "/icon.svg",
     ] {
         let plain = get(&server, path, &[]);
@@ -82,4 +85,50 @@ fn gunzip(bytes: &[u8]) -> Vec<u8> {
     let output = gunzip.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{}", output.status);
     output.stdout
+}
+
+/// The page compiles the module, and the worker runs it: each by the policy of its own response.
+#[test]
+fn a_worker_may_load_its_scripts_and_run_the_module() {
+    let server = Server::start();
+    let worker = get(&server, "/browser/worker.js", &[]);
+    let policy = worker
+        .header("content-security-policy")
+        .expect("it has one");
+    assert_eq!(
+        policy,
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; frame-ancestors 'none'"
+    );
+    let page = get(&server, "/", &[]);
+    let policy = page.header("content-security-policy").expect("it has one");
+    assert!(
+        policy.contains("script-src 'self' 'wasm-unsafe-eval';") && !policy.contains("'unsafe-"),
+        "{policy}"
+    );
+    let other = get(&server, "/browser/index.js", &[]);
+    let policy = other.header("content-security-policy").expect("it has one");
+    assert_eq!(policy, "default-src 'none'; frame-ancestors 'none'");
+}
+
+/// A program has the module and the fonts, or neither, and its start page offers what it has.
+#[test]
+fn the_module_is_sent_compressed_if_the_program_has_it() {
+    let server = Server::start();
+    let page = get(&server, "/", &[]).text().to_owned();
+    let gzip = [("Accept-Encoding", "gzip")];
+    let module = get(&server, "/browser/towebp.wasm", &gzip);
+    let fonts = get(&server, "/browser/fonts.bin", &[]);
+    if towebp::dashboard::MODULE.is_none() {
+        assert_eq!((module.status, fonts.status), (404, 404));
+        assert!(!page.contains("/browser/"), "{page}");
+        return;
+    }
+    assert!(page.contains("data-module=\"/browser/index.js\""), "{page}");
+    assert_eq!(module.header("content-type"), Some("application/wasm"));
+    assert_eq!(module.header("content-encoding"), Some("gzip"));
+    assert!(gunzip(&module.body).starts_with(b"\0asm"));
+    let plain = get(&server, "/browser/towebp.wasm", &[]);
+    assert!(plain.body.starts_with(b"\0asm"));
+    let first = u32::from_le_bytes(fonts.body[..4].try_into().expect("four bytes"));
+    assert!(fonts.body.len() > first as usize && first > 100_000);
 }

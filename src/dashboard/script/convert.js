@@ -1,5 +1,6 @@
 // The page that converts: many pictures, a comparison of before and after, a ZIP of all, and the
-// settings as programs.
+// settings as programs. The server converts; what a change of the settings does to the compared
+// picture is converted here, by the same program as WebAssembly, if the server has it.
 {
   const MOST_AT_ONCE = 3;
   const MOST_WAITING = 120; // seconds, after which a request is not sent again by itself
@@ -28,6 +29,7 @@
   const INTERRUPTED = "The connection is interrupted.";
   const DROPPED = "The connection was cut while this picture was sent. Try again.";
   const SMALLER = "Choose a smaller one.";
+  const NO_PREVIEW = "This browser cannot show what these settings do. Convert the picture to see it.";
 
   // The API's own sentence has the limit.
   const withLimit = ({ detail }) => `${detail.replace(/; ask for animation=first.*/, ".")} ${SMALLER}`;
@@ -162,7 +164,7 @@
     rows.forEach(show);
     tell("compare-problem", invalid ? `${label}: ${invalid.validationMessage}` : "");
     if (invalid || !compared) return;
-    if (compared.result) convertAgain(compared);
+    if (compared.result) convertAgain(compared, canPreview() ? preview : request);
   }
 
   form.addEventListener("input", changed);
@@ -177,7 +179,8 @@
 
   // The rows that neither were tried with these settings nor are about to be.
   function others() {
-    return rows.filter((row) => !isPending(row) && row.type !== null && ![row.tried, row.result?.query].includes(current));
+    return rows.filter((row) => !isPending(row) && row.type !== null
+      && (row.result?.isPreview || ![row.tried, row.result?.query].includes(current)));
   }
 
   function showApply() {
@@ -229,6 +232,8 @@
     if (!compared && added.length) compare(added[0]);
     showAll();
     pump();
+    // Then changes of the settings need no connection.
+    if (hasModule) import(modulePath).then((towebp) => towebp.load()).catch(() => {});
   }
 
   function wait(row) {
@@ -331,27 +336,30 @@
 
   // Converts a row with the settings of now: what is under way with others is given up, which the
   // server does not count. A result that is still there is not asked for again.
-  function convertAgain(row) {
+  function convertAgain(row, make = request) {
     const kept = row.results.get(current);
     row.cancel?.();
     row.cancel = null;
-    if (kept) return finish(row, kept);
-    if (row === compared) return run(row); // it does not wait for its turn
+    if (kept && !(kept.isPreview && make === request)) return finish(row, kept);
+    if (row === compared) return run(row, make); // it does not wait for its turn
     wait(row);
     pump();
   }
 
-  async function run(row) {
+  // Converts by `make`: a request to the server, or a preview.
+  async function run(row, make = request) {
     const wanted = current;
     let isCurrent = true;
     const controller = new AbortController();
     row.cancel = () => { isCurrent = false; controller.abort(); };
     running += 1;
-    Object.assign(row, { state: "uploading", detail: "", tried: wanted });
+    const isPreview = make !== request;
+    Object.assign(row, { state: isPreview ? "converting" : "uploading", detail: "", since: Date.now() });
+    if (!isPreview) row.tried = wanted;
     row.part("progress").value = 0;
     show(row);
     showWorking();
-    const answer = await request(row, wanted, controller.signal);
+    const answer = await make(row, wanted, controller.signal);
     running -= 1;
     if (isCurrent) {
       row.cancel = null;
@@ -359,6 +367,37 @@
       else fail(row, answer);
     }
     pump();
+  }
+
+  // ---- Previews ----
+
+  const { module: modulePath, preset = "" } = $("convert").dataset;
+  let hasModule = Boolean(modulePath && globalThis.WebAssembly);
+
+  // Browsers fetch no picture of another site.
+  const canPreview = () => hasModule && !/(^|[&\n!])watermark_image=/.test(`${current}\n${preset}`);
+
+  // As `request`, in a worker of this page.
+  async function preview(row, wanted, signal) {
+    let towebp;
+    try {
+      towebp = await import(modulePath);
+      await towebp.load();
+    } catch {
+      hasModule = false; // an old browser, or no connection yet
+      return request(row, wanted, signal);
+    }
+    try {
+      const onProgress = (fraction) => { row.part("progress").value = fraction; };
+      const options = { ...Object.fromEntries(new URLSearchParams(wanted)), preset, signal, onProgress };
+      const { bytes, info } = await towebp.convert(row.file, options);
+      const { width, height, type } = info;
+      return { blob: new Blob([bytes], { type }), width, height, isPreview: true };
+    } catch (problem) {
+      if (signal.aborted) return {};
+      const help = { ...HELP, too_much_memory: NO_PREVIEW, internal_error: NO_PREVIEW }[problem.code] ?? problem.detail ?? NO_PREVIEW;
+      return { text: typeof help === "string" ? help : help(problem, row) };
+    }
   }
 
   // A result, or a problem's `text`, with `wait` if it is to be tried again after so many seconds,
@@ -586,6 +625,7 @@
     $("before-label").textContent = `${type?.[0] ?? "Before"} · ${size(file.size)}`;
     $("after-label").textContent = result
       ? `${result.blob.type === "image/webp" ? "WebP" : "Original"} · ${size(result.blob.size)} · ${percent(file.size, result.blob.size)}` : "";
+    if (result?.isPreview) $("after-label").textContent += " · in this browser";
     if (result) tell("compare-problem", "");
     setSource(after, result?.blob);
     showSnippet();

@@ -1,0 +1,46 @@
+// The start page's drop zone: a picture is converted in this browser, by the same program as on the
+// server.
+{
+  const $ = (id) => document.getElementById(id);
+  const zone = $("try");
+  const [progress, result, shown, picture] = ["progress", "result", "shown", "picture"].map((name) => $(`try-${name}`));
+  let controller = new AbortController();
+
+  const size = (bytes) => bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+
+  async function tryOut(file) {
+    controller.abort();
+    controller = new AbortController();
+    const { signal } = controller;
+    result.textContent = `Converting ${file.name} …`;
+    progress.hidden = false;
+    progress.value = 0;
+    shown.hidden = true;
+    try {
+      const { convert } = await import(zone.dataset.module);
+      const { bytes, info } = await convert(file, { signal, onProgress: (fraction) => { progress.value = fraction; } });
+      const link = document.createElement("a");
+      URL.revokeObjectURL(picture.src);
+      link.href = picture.src = URL.createObjectURL(new Blob([bytes], { type: info.type }));
+      link.download = `${file.name.replace(/\.[^.]*$/, "") || "picture"}.webp`;
+      link.textContent = "Save it";
+      const saved = Math.round(100 - 100 * bytes.length / file.size);
+      result.replaceChildren(`${size(file.size)} became ${size(bytes.length)}, ${Math.abs(saved)} % ${saved < 0 ? "more" : "less"}, in ${(info.milliseconds / 1000).toFixed(1)} s. `, link);
+      shown.hidden = false;
+    } catch (problem) {
+      if (signal.aborted) return;
+      result.textContent = problem.detail ?? "This browser cannot convert pictures. With an account, the server does.";
+    }
+    progress.hidden = true;
+  }
+
+  if (globalThis.WebAssembly) zone.hidden = false;
+  $("try-file").addEventListener("change", ({ target }) => target.files.length && tryOut(target.files[0]));
+  const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+  addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
+  addEventListener("drop", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    tryOut(event.dataTransfer.files[0]);
+  });
+}
