@@ -7,7 +7,7 @@ use crate::support::skip;
 use crate::support::wasm::{Case, package, pictures, testdata};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The package's folder, if there are Node and the package.
@@ -27,13 +27,14 @@ fn package_and_node() -> Option<std::path::PathBuf> {
 fn run(package: &Path, program: &str, input: &Value) -> String {
     let folder = Folder::new();
     let runner = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/wasm.mjs");
+    let quoted = |path: PathBuf| json!(path.to_string_lossy()).to_string();
     let text = format!(
-        "import * as towebp from {:?};\nimport {{ outcomes }} from {:?};\n\
+        "import * as towebp from {};\nimport {{ outcomes }} from {};\n\
          import fs from 'node:fs';\nimport assert from 'node:assert/strict';\n\
-         const input = JSON.parse(fs.readFileSync({:?}));\n{program}",
-        package.join("index.js"),
-        runner,
-        folder.path.join("input.json"),
+         const input = JSON.parse(fs.readFileSync({}));\n{program}",
+        quoted(package.join("index.js")),
+        quoted(runner),
+        quoted(folder.path.join("input.json")),
     );
     std::fs::write(folder.path.join("input.json"), input.to_string()).expect("a new file");
     std::fs::write(folder.path.join("program.mjs"), text).expect("a new file");
