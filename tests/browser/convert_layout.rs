@@ -104,16 +104,15 @@ fn copy_as_can_be_clicked_wherever_the_page_is_scrolled() {
             "document.querySelector('#copy-as .copy').textContent = 'Copy'; scrollTo(0, 1e6)",
             &[],
         );
-        if by_key {
-            browser.run("document.querySelector('#snippet-language').focus()", &[]);
-            browser.press(&[key::TAB]);
-            browser.press(&[key::ENTER]);
-        } else {
-            let [left, top, right, bottom] = it.rectangle("#copy-as .copy");
-            browser.click_at(left.midpoint(right), top.midpoint(bottom));
-        }
-        browser.until("the button says that it has copied", || {
-            browser.text("#copy-as .copy") == "Copied"
+        browser.until_copied("#copy-as .copy", || {
+            if by_key {
+                browser.run("document.querySelector('#snippet-language').focus()", &[]);
+                browser.press(&[key::TAB]);
+                browser.press(&[key::ENTER]);
+            } else {
+                let [left, top, right, bottom] = it.rectangle("#copy-as .copy");
+                browser.click_at(left.midpoint(right), top.midpoint(bottom));
+            }
         });
     }
 }

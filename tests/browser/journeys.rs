@@ -71,9 +71,8 @@ fn the_token_is_copied_on_localhost_and_by_plain_http_at_a_host_name() {
             visitor::sign_in(&browser);
             visitor::token(&browser)
         };
-        browser.click("button[data-copy=token]");
-        browser.until("the button says that it has copied", || {
-            browser.text("button[data-copy=token]") == "Copied"
+        browser.until_copied("button[data-copy=token]", || {
+            browser.click("button[data-copy=token]");
         });
         assert_eq!(pasted(&browser), token, "at {host:?}");
     }

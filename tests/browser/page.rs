@@ -189,6 +189,20 @@ impl Browser {
         );
     }
 
+    /// Presses a button, and waits until it shows that it has copied. It does so for two seconds,
+    /// which a busy machine may not see: an observer remembers it.
+    #[track_caller]
+    pub fn until_copied(&self, css: &str, press: impl FnOnce()) {
+        let observe = "const button = document.querySelector(arguments[0]); window.copied = false; \
+             new MutationObserver(() => { window.copied ||= button.textContent === 'Copied'; }) \
+                 .observe(button, { childList: true });";
+        self.run(observe, &[css.into()]);
+        press();
+        self.until("the button shows that it has copied", || {
+            self.run("return window.copied", &[]) == true
+        });
+    }
+
     /// Waits until the page's text contains this.
     #[track_caller]
     pub fn wait_for_text(&self, text: &str) {

@@ -310,9 +310,8 @@ fn the_token_is_copied_on_plain_http_too() {
     };
     browser.expect_on_console(POLICY_IGNORED);
     let token = visitor::sign_up(&browser);
-    browser.click("button[data-copy=token]");
-    browser.until("the button says so", || {
-        browser.text("button[data-copy=token]") == "Copied"
+    browser.until_copied("button[data-copy=token]", || {
+        browser.click("button[data-copy=token]");
     });
     browser.open("/account");
     browser.click("#new-email");
