@@ -34,7 +34,8 @@ pub async fn prepare(link: &Link, may_make: bool) -> Result<()> {
         let text = "the database has no tables of towebp";
         return Err(Fault::new(Class::Refused, text));
     }
-    if may_make && (!has_meta || number(link, "schema").await? == Some(0)) {
+    // Without its number, the making of the tables was interrupted.
+    if may_make && (!has_meta || number(link, "schema").await?.unwrap_or(0) == 0) {
         make(link).await?;
     }
     let schema = number(link, "schema").await?.unwrap_or(0);
