@@ -38,7 +38,7 @@ impl Cache {
         ));
         // Raise the number when a metric's crate or definition changes.
         let header = format!(
-            "# 2, libwebp {libwebp_version}: picture-peer-quality bytes ssimulacra2 dssim butteraugli psnr_y y cb cr"
+            "# 3, libwebp {libwebp_version}: picture-peer-quality bytes ssimulacra2 dssim butteraugli ms_ssim psnr_y y cb cr blue red"
         );
         let text = fs::read_to_string(&path).unwrap_or_default();
         let mut lines = text.lines();
@@ -135,10 +135,11 @@ fn line(key: &str, point: &Point) -> String {
     let [y, cb, cr] = scores.blocks;
     let [blue, red] = optional_pair(scores.drift).map(optional);
     format!(
-        "{key}\t{bytes}\t{}\t{}\t{}\t{}\t{y}\t{cb}\t{cr}\t{blue}\t{red}\n",
+        "{key}\t{bytes}\t{}\t{}\t{}\t{}\t{}\t{y}\t{cb}\t{cr}\t{blue}\t{red}\n",
         scores.ssimulacra2,
         optional(scores.dssim),
         optional(scores.butteraugli),
+        optional(scores.ms_ssim),
         scores.psnr_y
     )
 }
@@ -150,6 +151,7 @@ fn read_line(line: &str) -> Option<(String, Point)> {
     let ssimulacra2 = fields.next()?.parse().ok()?;
     let dssim = read_optional(fields.next()?).ok()?;
     let butteraugli = read_optional(fields.next()?).ok()?;
+    let ms_ssim = read_optional(fields.next()?).ok()?;
     let psnr_y = fields.next()?.parse().ok()?;
     let mut blocks = [0.0; 3];
     for plane in &mut blocks {
@@ -169,6 +171,7 @@ fn read_line(line: &str) -> Option<(String, Point)> {
                 ssimulacra2,
                 dssim,
                 butteraugli,
+                ms_ssim,
                 psnr_y,
                 blocks,
                 drift,
@@ -204,6 +207,7 @@ mod tests {
                 ssimulacra2: 71.25,
                 dssim: Some(0.001),
                 butteraugli: None,
+                ms_ssim: Some(0.02),
                 psnr_y: 38.5,
                 blocks: [1.0, -2.0, 3.5],
                 drift: Some([0.5, 0.25]),

@@ -12,6 +12,7 @@ mod lossless;
 mod measure;
 mod memory;
 mod metric;
+mod ms_ssim;
 mod output;
 mod peer;
 mod picture;

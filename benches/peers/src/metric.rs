@@ -7,6 +7,7 @@ use rgb::FromSlice;
 
 use crate::blocks::{self, Blocks};
 use crate::drift::{Drift, drift};
+use crate::ms_ssim;
 use crate::picture::Picture;
 
 /// The scores of one decoded picture. SSIMULACRA2 and PSNR grow with quality, the others fall.
@@ -18,6 +19,8 @@ pub struct Scores {
     pub dssim: Option<f64>,
     /// The 3-norm: 0 = identical; `None` if it was not asked for.
     pub butteraugli: Option<f64>,
+    /// 1 less MS-SSIM of BT.601 luma: 0 = identical; `None` if the picture is too small.
+    pub ms_ssim: Option<f64>,
     /// In dB, of BT.601 luma in floating point; 99 if identical.
     pub psnr_y: f64,
     /// Steps at macroblock edges: 0 = none; seen from about 30 on.
@@ -95,10 +98,13 @@ impl<'a> Original<'a> {
             }
             None => None,
         };
+        let [luma, ..] = self.blocks.planes();
+        let [decoded_luma, ..] = &blocks::planes(decoded);
         Ok(Scores {
             ssimulacra2,
             dssim,
             butteraugli,
+            ms_ssim: ms_ssim::dissimilarity(luma, decoded_luma, decoded.width),
             psnr_y: psnr_y(&self.picture.pixels, &decoded.pixels),
             blocks: self.blocks.compare(decoded),
             drift: Some(drift(self.blocks.planes(), decoded)),

@@ -148,6 +148,7 @@ mod tests {
                 ssimulacra2: 0.0,
                 dssim: None,
                 butteraugli: None,
+                ms_ssim: None,
                 psnr_y: 0.0,
                 blocks: [y, 0.0, 0.0],
                 drift: None,

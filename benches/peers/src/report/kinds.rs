@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::rate::{METRICS, Metric};
+use super::rate::METRICS;
 use super::{Results, STRING, mean};
 use crate::measure::median;
 use crate::peer::REFERENCE;
@@ -30,13 +30,17 @@ impl Results {
         for metric in METRICS {
             write!(text, "{:>20}", metric.name).expect(STRING);
         }
+        write!(text, "{:>20}", "mean of judges").expect(STRING);
         text += "      CPU of m4 (min - max)   ms/MP   memory B/px\n";
         for (index, peer) in self.plan.peers.iter().enumerate() {
             write!(text, "{peer:<15}").expect(STRING);
             for metric in METRICS {
-                let rate = self.bd_text(index, metric, pictures);
+                let rates = self.bd_rates(index, metric, pictures);
+                let rate = self.bd_text(index, rates, pictures);
                 write!(text, "{rate:>20}").expect(STRING);
             }
+            let judged = self.bd_text(index, self.judged_rates(index, pictures), pictures);
+            write!(text, "{judged:>20}").expect(STRING);
             let mut ratios = self.cpu_ratios(index, pictures);
             let cpu = if ratios.is_empty() {
                 "-".to_owned()
@@ -58,11 +62,11 @@ impl Results {
         text + "\n"
     }
 
-    fn bd_text(&self, peer: usize, metric: &Metric, pictures: &[usize]) -> String {
+    /// The mean and the median of what some of `pictures` have.
+    fn bd_text(&self, peer: usize, mut rates: Vec<f64>, pictures: &[usize]) -> String {
         if self.plan.peers[peer] == REFERENCE {
             return "0".to_owned();
         }
-        let mut rates = self.bd_rates(peer, metric, pictures);
         if rates.is_empty() {
             return "-".to_owned();
         }

@@ -12,7 +12,7 @@ use crate::peer::Peer;
 struct EffortLimits {
     effort: Effort,
     /// Mean BD-rate in percent by each of [`METRICS`].
-    rates: [Option<f64>; 4],
+    rates: [Option<f64>; 5],
     /// CPU time beside the reference's.
     cpu: f64,
 }
@@ -20,22 +20,28 @@ struct EffortLimits {
 const EFFORTS: [EffortLimits; 4] = [
     EffortLimits {
         effort: Effort::Low,
-        rates: [Some(-6.0), Some(-2.0), Some(-2.0), None],
+        rates: [Some(-15.0), Some(-12.5), Some(-11.5), Some(-12.0), None],
         cpu: 0.27,
     },
     EffortLimits {
         effort: Effort::Medium,
-        rates: [Some(-18.0), Some(-14.0), Some(-14.0), Some(5.0)],
+        rates: [
+            Some(-21.5),
+            Some(-19.5),
+            Some(-18.0),
+            Some(-19.0),
+            Some(5.0),
+        ],
         cpu: 0.45,
     },
     EffortLimits {
         effort: Effort::High,
-        rates: [Some(-23.0), Some(-18.0), Some(-18.0), None],
+        rates: [Some(-24.0), Some(-21.0), Some(-20.0), Some(-21.0), None],
         cpu: 1.5,
     },
     EffortLimits {
         effort: Effort::Max,
-        rates: [Some(-25.0), None, None, None],
+        rates: [Some(-26.5), Some(-23.0), Some(-21.0), Some(-23.0), None],
         cpu: 4.0,
     },
 ];
@@ -158,13 +164,19 @@ impl Results {
             ));
         }
         for (name, pictures) in [("photographs", &photographs), ("graphics", &graphics)] {
-            for metric in [&SSIMULACRA2, &BUTTERAUGLI] {
+            let by_metric = [&SSIMULACRA2, &BUTTERAUGLI].map(Some);
+            for metric in by_metric.into_iter().chain([None]) {
+                let rate = |picture| match metric {
+                    Some(metric) => self.bd_rate(picture, peer, metric),
+                    None => self.judged_rate(picture, peer),
+                };
                 let worst = pictures
                     .iter()
-                    .filter_map(|&picture| Some((self.bd_rate(picture, peer, metric)?, picture)))
+                    .filter_map(|&picture| Some((rate(picture)?, picture)))
                     .max_by(|a, b| a.0.total_cmp(&b.0));
                 if let Some((rate, picture)) = worst {
-                    let what = format!("{name}, {}, worst, %", metric.name);
+                    let by = metric.map_or("mean of judges", |metric| metric.name);
+                    let what = format!("{name}, {by}, worst, %");
                     checks.push(
                         Check::at_most(&what, rate * 100.0, WORST_RATE)
                             .with_note(self.name(picture)),

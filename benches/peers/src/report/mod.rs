@@ -9,7 +9,7 @@ mod tsv;
 mod worst;
 
 pub use blocks::{at_bytes, drift};
-pub use rate::{METRICS, Metric};
+pub use rate::{JUDGES, METRICS, Metric, mean_of_judges};
 
 use crate::measure::{Grid, Plan, Point};
 use crate::peer::{Peer, REFERENCE};

@@ -31,6 +31,12 @@ pub const BUTTERAUGLI: Metric = Metric {
     value: |scores| distance_db(scores.butteraugli),
 };
 
+/// Of luma alone, at five scales, as -10 log10.
+pub const MS_SSIM: Metric = Metric {
+    name: "MS-SSIM",
+    value: |scores| distance_db(scores.ms_ssim),
+};
+
 /// Of luma alone.
 pub const PSNR_Y: Metric = Metric {
     name: "PSNR-Y",
@@ -38,7 +44,17 @@ pub const PSNR_Y: Metric = Metric {
 };
 
 /// In the order of the tables' columns.
-pub const METRICS: [&Metric; 4] = [&SSIMULACRA2, &DSSIM, &BUTTERAUGLI, &PSNR_Y];
+pub const METRICS: [&Metric; 5] = [&SSIMULACRA2, &DSSIM, &BUTTERAUGLI, &MS_SSIM, &PSNR_Y];
+
+/// How many of [`METRICS`], from the first on, judge together; PSNR-Y is only watched.
+pub const JUDGES: usize = 4;
+
+/// The geometric mean of the bytes that the judges say, where -0.05 is 5 % fewer: one judge alone
+/// can be flattered.
+pub fn mean_of_judges(rates: [f64; JUDGES]) -> f64 {
+    let sum: f64 = rates.into_iter().map(f64::ln_1p).sum();
+    (sum / JUDGES as f64).exp_m1()
+}
 
 fn distance_db(distance: Option<f64>) -> f64 {
     distance.map_or(f64::NAN, |distance| -10.0 * distance.max(1e-12).log10())
@@ -57,6 +73,23 @@ impl Results {
             &curve(self.points.row(picture, self.reference())),
             &curve(self.points.row(picture, peer)),
         )
+    }
+
+    /// The mean of the judges on one picture; `None` where curves do not overlap.
+    pub fn judged_rate(&self, picture: usize, peer: usize) -> Option<f64> {
+        let mut rates = [0.0; JUDGES];
+        for (rate, metric) in rates.iter_mut().zip(METRICS) {
+            *rate = self.bd_rate(picture, peer, metric)?;
+        }
+        Some(mean_of_judges(rates))
+    }
+
+    /// The mean of the judges on those of `pictures` that have one.
+    pub fn judged_rates(&self, peer: usize, pictures: &[usize]) -> Vec<f64> {
+        let judged = pictures.iter();
+        judged
+            .filter_map(|&picture| self.judged_rate(picture, peer))
+            .collect()
     }
 
     /// Those of `pictures` that have one.
@@ -104,5 +137,17 @@ impl Results {
                 mean(times.row(picture, peer)) / self.plan.pictures[picture].1.megapixels()
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn judges_weigh_the_same() {
+        assert!((mean_of_judges([-0.2; JUDGES]) + 0.2).abs() < 1e-12);
+        // Half of the bytes by one, twice as many by another.
+        assert!(mean_of_judges([-0.5, 0.0, 1.0, 0.0]).abs() < 1e-12);
     }
 }

@@ -11,7 +11,7 @@ impl Results {
     /// Every point as tab-separated values with a header line.
     pub fn points_tsv(&self) -> String {
         let mut text = String::from(
-            "kind\tpicture\twidth\theight\tpeer\tquality\tbytes\tssimulacra2\tdssim\tbutteraugli\tpsnr_y\tblocks_y\tblocks_cb\tblocks_cr\tdrift_cb\tdrift_cr\tcpu_ms\n",
+            "kind\tpicture\twidth\theight\tpeer\tquality\tbytes\tssimulacra2\tdssim\tbutteraugli\tms_ssim\tpsnr_y\tblocks_y\tblocks_cb\tblocks_cr\tdrift_cb\tdrift_cr\tcpu_ms\n",
         );
         for (p, (path, picture)) in self.plan.pictures.iter().enumerate() {
             for (index, peer) in self.plan.peers.iter().enumerate() {
@@ -23,6 +23,7 @@ impl Results {
                                 ssimulacra2,
                                 dssim,
                                 butteraugli,
+                                ms_ssim,
                                 psnr_y,
                                 blocks: [y, cb, cr],
                                 drift,
@@ -33,7 +34,7 @@ impl Results {
                     let optional = |score: Option<f64>| {
                         score.map_or_else(String::new, |score| format!("{score:.8}"))
                     };
-                    let (dssim, butteraugli) = (optional(dssim), optional(butteraugli));
+                    let [dssim, butteraugli, ms_ssim] = [dssim, butteraugli, ms_ssim].map(optional);
                     let drift = drift
                         .map_or_else(|| "\t".to_owned(), |[cb, cr]| format!("{cb:.3}\t{cr:.3}"));
                     let time = self
@@ -43,7 +44,7 @@ impl Results {
                     let (w, h) = (picture.width, picture.height);
                     writeln!(
                         text,
-                        "{kind}\t{name}\t{w}\t{h}\t{peer}\t{quality}\t{bytes}\t{ssimulacra2:.5}\t{dssim}\t{butteraugli}\t{psnr_y:.4}\t{y:.1}\t{cb:.1}\t{cr:.1}\t{drift}\t{time}"
+                        "{kind}\t{name}\t{w}\t{h}\t{peer}\t{quality}\t{bytes}\t{ssimulacra2:.5}\t{dssim}\t{butteraugli}\t{ms_ssim}\t{psnr_y:.4}\t{y:.1}\t{cb:.1}\t{cr:.1}\t{drift}\t{time}"
                     )
                     .expect(STRING);
                 }
@@ -60,7 +61,7 @@ impl Results {
         for metric in METRICS {
             write!(text, "\t{}", metric.name).expect(STRING);
         }
-        text += "\tCPU of m4\tsteps beyond m4\tdrift beyond m4\n";
+        text += "\tmean of judges\tCPU of m4\tsteps beyond m4\tdrift beyond m4\n";
         for picture in self.every() {
             let (kind, name) = (self.kind(picture), self.file_name(picture));
             for (peer, peer_name) in self.plan.peers.iter().enumerate() {
@@ -70,6 +71,10 @@ impl Results {
                         Some(rate) => write!(text, "\t{:.2}", rate * 100.0).expect(STRING),
                         None => text.push('\t'),
                     }
+                }
+                match self.judged_rate(picture, peer) {
+                    Some(rate) => write!(text, "\t{:.2}", rate * 100.0).expect(STRING),
+                    None => text.push('\t'),
                 }
                 match self.cpu_ratio(peer, &[picture]) {
                     Some(ratio) => write!(text, "\t{ratio:.3}").expect(STRING),

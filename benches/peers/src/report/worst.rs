@@ -2,30 +2,34 @@
 
 use std::fmt::Write as _;
 
-use super::rate::{BUTTERAUGLI, METRICS, Metric, SSIMULACRA2};
+use super::rate::{BUTTERAUGLI, METRICS, SSIMULACRA2};
 use super::{Results, STRING};
 
 /// How many are named.
 const NAMED: usize = 10;
 
 impl Results {
-    /// For each of our efforts the worst pictures by SSIMULACRA2 and by Butteraugli, with all
+    /// For each of our efforts the worst pictures by SSIMULACRA2, by Butteraugli and by
+    /// the mean of the judges, with all
     /// metrics, and how many pictures take more bytes than the reference's.
     pub fn worst(&self) -> String {
         let mut text = String::new();
         for peer in self.ours() {
             for by in [&SSIMULACRA2, &BUTTERAUGLI] {
-                text += &self.worst_of(peer, by);
+                let rate = |picture| self.bd_rate(picture, peer, by);
+                text += &self.worst_of(peer, by.name, rate);
             }
+            let rate = |picture| self.judged_rate(picture, peer);
+            text += &self.worst_of(peer, "the mean of judges", rate);
         }
         text
     }
 
-    fn worst_of(&self, peer: usize, by: &Metric) -> String {
+    fn worst_of(&self, peer: usize, by: &str, rate: impl Fn(usize) -> Option<f64>) -> String {
         let every = self.every();
         let mut rates: Vec<(f64, usize)> = every
             .iter()
-            .filter_map(|&picture| Some((self.bd_rate(picture, peer, by)?, picture)))
+            .filter_map(|&picture| Some((rate(picture)?, picture)))
             .collect();
         if rates.is_empty() {
             return String::new();
@@ -35,7 +39,7 @@ impl Results {
         let mut text = format!(
             "\nWorst pictures of {} by {}; {above} of {} above 0\n",
             self.plan.peers[peer],
-            by.name,
+            by,
             rates.len()
         );
         for metric in METRICS {

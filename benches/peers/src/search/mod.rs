@@ -217,8 +217,9 @@ fn line(outcome: &Outcome, base: &Outcome, space: &Space, constants: &Constants)
         .map(|steps| format!("{steps:+.1}"))
         .join(" / ");
     format!(
-        "objective {:.3}: {} %, steps {blocks}, worst {:+.0}, drift {:.2}, losses {:.2} %, CPU {:.3}; {}",
+        "objective {:.3}: judges {:+.2}, {} %, steps {blocks}, worst {:+.0}, drift {:.2}, losses {:.2} %, CPU {:.3}; {}",
         outcome.objective(base),
+        outcome.judged,
         rates.join(", "),
         outcome.worst_blocks,
         outcome.drift(),

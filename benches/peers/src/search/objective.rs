@@ -1,4 +1,4 @@
-//! What a joint search makes small: bytes at equal quality by three metrics at once, with blocks,
+//! What a joint search makes small: bytes at equal quality by the mean of the judges, with blocks,
 //! PSNR-Y and CPU time as constraints.
 
 use rustix::time::{ClockId, clock_gettime};
@@ -10,10 +10,8 @@ use crate::measure::{self, Point};
 use crate::metric::Original;
 use crate::peer::REFERENCE;
 use crate::picture::Picture;
-use crate::report::{self, METRICS, Metric, drift};
+use crate::report::{self, JUDGES, METRICS, Metric, drift, mean_of_judges};
 
-/// Weights of [`METRICS`]; PSNR-Y is only a constraint.
-const WEIGHTS: [f64; 4] = [0.5, 0.25, 0.25, 0.0];
 /// PSNR-Y in percent of bytes beyond which each further percent costs [`PSNR_PRICE`].
 const PSNR_LIMIT: f64 = 4.0;
 const PSNR_PRICE: f64 = 0.4;
@@ -50,7 +48,9 @@ pub struct Case<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// By metric: bytes at equal quality beside the reference's, in percent.
-    pub rates: [f64; 4],
+    pub rates: [f64; METRICS.len()],
+    /// The same by the mean of the judges.
+    pub judged: f64,
     /// Steps beyond the reference's at equal bytes, by plane: means and the most.
     pub blocks: [f64; 3],
     pub worst_blocks: f64,
@@ -64,7 +64,8 @@ pub struct Outcome {
 
 /// What one picture gives at one quality.
 pub struct Sample {
-    rates: [f64; 4],
+    rates: [f64; METRICS.len()],
+    judged: f64,
     blocks: [f64; 3],
     drift: (Drift, Drift),
     cpu: f64,
@@ -119,13 +120,15 @@ impl<'a> Case<'a> {
         let cpu = thread_time() - before;
         let point = measure::score(&file, self.picture, &self.original)?;
         let bytes = point.bytes as f64;
-        let mut rates = [0.0; 4];
+        let mut rates = [0.0; METRICS.len()];
         for ((rate, metric), curve) in rates.iter_mut().zip(METRICS).zip(&self.curves) {
             *rate = 100.0 * (bytes.ln() - extended(curve, (metric.value)(&point.scores))).exp_m1();
         }
         let theirs = report::at_bytes(&self.reference, bytes, |scores| scores.blocks);
+        let judged = std::array::from_fn(|judge| rates[judge] / 100.0);
         Ok(Sample {
             rates,
+            judged: 100.0 * mean_of_judges(judged),
             blocks: std::array::from_fn(|plane| point.scores.blocks[plane] - theirs[plane]),
             drift: (
                 drift(&point.scores),
@@ -145,12 +148,13 @@ impl Outcome {
         };
         for samples in pictures {
             let share = 1.0 / (pictures.len() * samples.len()) as f64;
-            let mut own = [0.0; 4];
+            let mut own = [0.0; METRICS.len()];
             for sample in samples {
                 for (metric, rate) in sample.rates.into_iter().enumerate() {
                     own[metric] += rate / samples.len() as f64;
                     outcome.rates[metric] += rate * share;
                 }
+                outcome.judged += sample.judged * share;
                 for (plane, steps) in sample.blocks.into_iter().enumerate() {
                     outcome.blocks[plane] += steps * share;
                     outcome.worst_blocks = outcome.worst_blocks.max(steps);
@@ -161,8 +165,8 @@ impl Outcome {
                 }
                 outcome.cpu.push(sample.cpu);
             }
-            let lost = own.iter().zip(WEIGHTS).filter(|(_, weight)| *weight > 0.0);
-            outcome.losses += lost.map(|(rate, _)| rate.max(0.0)).sum::<f64>();
+            let lost = own[..JUDGES].iter().map(|rate| rate.max(0.0));
+            outcome.losses += lost.sum::<f64>();
         }
         outcome.losses /= pictures.len() as f64;
         outcome
@@ -189,9 +193,8 @@ impl Outcome {
         let blocks = self
             .blocks
             .map(|steps| beyond(steps, BLOCKS_LIMIT, block_price));
-        let rates: f64 = self.rates.iter().zip(WEIGHTS).map(|(r, w)| r * w).sum();
-        rates
-            + beyond(self.rates[3], PSNR_LIMIT, PSNR_PRICE)
+        self.judged
+            + beyond(self.rates[JUDGES], PSNR_LIMIT, PSNR_PRICE)
             + blocks.iter().sum::<f64>()
             + beyond(self.worst_blocks, WORST_BLOCKS_LIMIT, WORST_BLOCKS_PRICE)
             + beyond(self.drift(), DRIFT_LIMIT, 10.0 * DRIFT_PRICE)
@@ -223,9 +226,10 @@ fn thread_time() -> f64 {
 mod tests {
     use super::*;
 
-    fn outcome(rates: [f64; 4], blocks: [f64; 3], cpu: f64) -> Outcome {
+    fn outcome(judged: f64, psnr: f64, blocks: [f64; 3], cpu: f64) -> Outcome {
         Outcome::of(&[vec![Sample {
-            rates,
+            rates: [judged, judged, judged, judged, psnr],
+            judged,
             blocks,
             drift: ([0.5; 2], [0.5; 2]),
             cpu,
@@ -234,12 +238,12 @@ mod tests {
 
     #[test]
     fn constraints_cost_nothing_until_they_are_broken() {
-        let good = outcome([-20.0, -16.0, -12.0, 2.0], [4.0, 5.0, 6.0], 1.0);
+        let good = outcome(-17.0, 2.0, [4.0, 5.0, 6.0], 1.0);
         assert!((good.objective(&good) + 17.0).abs() < 1e-9, "{good:?}");
         for worse in [
-            outcome([-20.0, -16.0, -12.0, 9.0], [4.0, 5.0, 6.0], 1.0),
-            outcome([-20.0, -16.0, -12.0, 2.0], [4.0, 5.0, 20.0], 1.0),
-            outcome([-20.0, -16.0, -12.0, 2.0], [4.0, 5.0, 6.0], 1.2),
+            outcome(-17.0, 9.0, [4.0, 5.0, 6.0], 1.0),
+            outcome(-17.0, 2.0, [4.0, 5.0, 20.0], 1.0),
+            outcome(-17.0, 2.0, [4.0, 5.0, 6.0], 1.2),
         ] {
             assert!(worse.objective(&good) > -17.0, "{worse:?}");
         }
@@ -248,7 +252,8 @@ mod tests {
     #[test]
     fn a_picture_that_loses_costs_more_than_its_mean() {
         let sample = |rate| Sample {
-            rates: [rate, 0.0, 0.0, 0.0],
+            rates: [rate, 0.0, 0.0, 0.0, 0.0],
+            judged: rate / 4.0,
             blocks: [0.0; 3],
             drift: ([0.5; 2], [0.5; 2]),
             cpu: 1.0,
