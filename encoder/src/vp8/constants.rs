@@ -43,30 +43,30 @@ macro_rules! constants {
 
 constants! {
     /// `lambda_rd` of luma in squared steps, times 4096, at quantizer index 36.
-    lambda_rd: 40 in 16..=90,
+    lambda_rd: 44 in 16..=90,
     /// How fast it grows with the quantizer index: octaves over 64 indices, times 256.
     lambda_rd_by_index: -36 in -256..=256,
     /// How fast it grows with the activity of a macroblock within its segment: octaves over 1024,
     /// times 256.
-    lambda_rd_in_segment: 256 in -512..=512,
+    lambda_rd_in_segment: 320 in -512..=512,
     /// `lambda_satd` in steps, times 256.
     lambda_satd: 177 in 50..=350,
     /// Difference of luma's DC index from the segment's, in 1/64 of the frame's index.
-    luma_dc_finer: 16 in -16..=48,
+    luma_dc_finer: 20 in -16..=48,
     /// Difference of Y2's DC index from the segment's, in 1/64 of the frame's index.
     y2_dc_finer: 3 in -16..=48,
     /// Difference of Y2's AC index from the segment's, in 1/64 of the frame's index.
     y2_ac_finer: 6 in -16..=48,
     /// Difference of chroma's DC index from the segment's, in 1/64 of the frame's index.
-    chroma_dc_finer: 18 in -16..=48,
+    chroma_dc_finer: 21 in -16..=48,
     /// The step of a segment grows with the variance to the power of this, in hundredths.
-    step_growth: 20 in 0..=40,
+    step_growth: 23 in 0..=40,
     /// Added to the variance of an 8x8 block before its logarithm is taken.
     activity_floor: 27 in 1..=64,
     /// Chroma's `lambda_rd` in 1/256 of luma's.
-    chroma_lambda: 100 in 16..=600,
+    chroma_lambda: 130 in 16..=600,
     /// Luma's errors at frequency `r` weigh `1 / (1 + slope r^exponent)`; slope times 1000.
-    luma_weight_slope: 568 in 0..=2000,
+    luma_weight_slope: 610 in 0..=2000,
     /// The exponent, times 100.
     luma_weight_exponent: 129 in 20..=300,
     /// The slope for chroma.
@@ -74,7 +74,7 @@ constants! {
     /// The exponent for chroma, times 100.
     chroma_weight_exponent: 246 in 20..=300,
     /// By how much less errors count that make a coefficient larger, in 1/256.
-    overshoot_discount: 57 in 0..=256,
+    overshoot_discount: 70 in 0..=256,
     /// Rounding of luma's DC where there is no trellis, in 1/256 of a step.
     luma_dc_rounding: 112 in 32..=128,
     /// Rounding of the lowest of luma's AC where there is no trellis, in 1/256 of a step.
@@ -95,25 +95,27 @@ constants! {
     /// Added to the local variance.
     masking_floor: 50 in 1..=128,
     /// Filter level in 1/256 of the step of luma's AC.
-    filter_strength: 54 in 0..=300,
+    filter_strength: 60 in 0..=300,
     /// Largest step that needs no filter, in 1/256 of a level.
     filter_invisible: 150 in 0..=2000,
+    /// Between passes, errors of a 4x4 block of luma weigh as the structure that it lost to the
+    /// power of this, in eighths.
+    lost_structure: 2 in 0..=8,
 }
 
 impl Constants {
     /// Those of effort `low`. It has no trellis: rounding alone decides what is sent, and does best
-    /// if it drops the highest frequencies. Against medium's constants, photographs take 5 % fewer
-    /// bytes at equal SSIMULACRA2 and by Butteraugli.
+    /// if it drops the highest frequencies.
     pub const LOW: Constants = Constants {
         luma_dc_finer: 32,
         y2_dc_finer: 0,
         y2_ac_finer: 3,
         chroma_dc_finer: 25,
-        step_growth: 17,
+        step_growth: 22,
         lambda_satd: 138,
         luma_dc_rounding: 120,
-        luma_ac_rounding: 109,
-        luma_rounding_falls: 17,
+        luma_ac_rounding: 107,
+        luma_rounding_falls: 18,
         chroma_dc_rounding: 122,
         chroma_ac_rounding: 113,
         y2_ac_rounding: 120,
@@ -121,26 +123,27 @@ impl Constants {
         ..Constants::DEFAULT
     };
 
-    /// Those of effort `high`. What the passes feed back makes up for larger lambdas: against
-    /// medium's constants, photographs take 0.4 % fewer bytes at equal SSIMULACRA2, 0.7 % at equal
-    /// DSSIM, and show fewer blocks.
+    /// Those of effort `high`, whose passes feed back where errors show: steps may grow faster with
+    /// the activity.
     pub const HIGH: Constants = Constants {
-        lambda_rd: 42,
+        lambda_rd_in_segment: 256,
         luma_dc_finer: 18,
         chroma_dc_finer: 22,
-        chroma_lambda: 130,
+        step_growth: 25,
+        chroma_lambda: 170,
         luma_weight_slope: 600,
+        overshoot_discount: 57,
         masking: 66,
         filter_strength: 57,
         ..Constants::DEFAULT
     };
 
-    /// Those of effort `max`, whose passes weigh blocks as well: 1 % at equal SSIMULACRA2.
+    /// Those of effort `max`, whose passes weigh blocks by more of what they lost.
     pub const MAX: Constants = Constants {
-        lambda_rd: 44,
         luma_dc_finer: 22,
         luma_weight_slope: 680,
         masking: 48,
+        lost_structure: 3,
         ..Constants::HIGH
     };
 }

@@ -140,8 +140,7 @@ fn decide_macroblocks(
                 intra4_slack: 4,
                 ..ModeSearch::for_effort(Effort::Medium)
             };
-            let weighs_blocks = options.effort == Effort::Max;
-            refine::decide(&pass, search, weighs_blocks, reconstruction)?
+            refine::decide(&pass, search, reconstruction)?
         }
     };
     Ok(Decisions { rows, counts })

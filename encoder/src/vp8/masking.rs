@@ -4,6 +4,10 @@
 //! Segments and lambdas weigh macroblocks against each other; the weights here divide what a
 //! macroblock gets among its 4x4 blocks. Against equal weights, photographs take 0.9 % fewer bytes
 //! at equal SSIMULACRA2 and 0.6 % at equal Butteraugli.
+//!
+//! The structure that a block will lose can hardly be told beforehand: a table by both variances
+//! and by the quantizer's step explains 40 % of how it differs within a macroblock, the power of
+//! the variance here 35 %. What a pass shows of the rest is worth having (`refine`).
 
 use super::constants::Constants;
 use crate::fixed_point::{exp2, log2_times_256};

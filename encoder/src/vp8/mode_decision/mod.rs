@@ -171,6 +171,7 @@ pub struct Visibility {
     pub block_weights: [u8; 16],
 }
 
+#[cfg(test)]
 impl Visibility {
     /// All errors weigh the same.
     pub const EVEN: Visibility = Visibility {

@@ -22,7 +22,7 @@ mod visibility;
 pub use visibility::DAMAGE_BYTES;
 
 use super::loop_filter::{FilterParameters, decoder};
-use super::mode_decision::{ModeSearch, Visibility};
+use super::mode_decision::ModeSearch;
 use super::row::MacroblockRow;
 use super::token_counts::TokenCounts;
 use super::wavefront::{self, DecisionPass};
@@ -31,19 +31,18 @@ use crate::threads::Workers;
 use crate::ycbcr::Planes;
 
 /// Passes before the last. On photographs at effort `high`, a second one saves 0.2 % at equal
-/// SSIMULACRA2, a third one nothing.
+/// SSIMULACRA2; a third one costs 0.2 % by the mean of judges.
 const PASSES: usize = 2;
 
 /// Decides on all macroblocks. `last` holds the options of the last pass, `search` those of the
 /// passes before it. They show where the last one will err: searching further there saves nothing.
 ///
-/// `weighs_blocks` says whether errors weigh by 4x4 block as the passes show, beside how they weigh
-/// by the source. That saves 1 % at equal SSIMULACRA2 and DSSIM, and costs 1 % by Butteraugli and 3
-/// % by PSNR.
+/// Of what `high` gains over one pass with its own search, the lambdas by macroblock make 0.4 % of
+/// bytes by the mean of judges (`benches/peers`), the target beyond the source 0.3 %, and weights
+/// of blocks 0.5 %.
 pub fn decide(
     last: &DecisionPass<'_>,
     search: ModeSearch,
-    weighs_blocks: bool,
     reconstruction: Option<&mut Planes>,
 ) -> Result<(Vec<MacroblockRow>, TokenCounts), EncodeError> {
     let DecisionPass {
@@ -70,12 +69,7 @@ pub fn decide(
         let (rows, counts) = wavefront::decide(&pass, Some(&mut shown))?;
         filter_rows(&mut shown, &rows, &filter, workers)?;
         feedback::add(source, &shown, &mut target, workers)?;
-        let mut seen = visibility::visibilities(source, &shown, segmentation, workers)?;
-        if !weighs_blocks {
-            for visibility in &mut seen {
-                visibility.block_weights = Visibility::EVEN.block_weights;
-            }
-        }
+        let seen = visibility::visibilities(source, &shown, segmentation, constants, workers)?;
         visibilities = visibility::average(&visibilities, seen);
         expected_counts = Some(counts);
     }
