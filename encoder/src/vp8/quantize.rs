@@ -226,7 +226,7 @@ mod tests {
         let middle = QuantizerDeltas::at(37, CONSTANTS);
         assert_eq!(
             (middle.luma_dc, middle.y2_dc, middle.y2_ac, middle.chroma_dc),
-            (-9, -1, -3, -10)
+            (-11, -1, -3, -12)
         );
     }
 

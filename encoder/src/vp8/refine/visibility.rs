@@ -286,7 +286,10 @@ mod tests {
             &source,
             &shown,
             &segmentation,
-            &Constants::MAX,
+            &Constants {
+                lost_structure: 4,
+                ..Constants::MAX
+            },
             Workers::unlimited(1),
         )
         .expect("not cancelled");
