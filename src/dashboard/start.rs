@@ -88,10 +88,8 @@ fn drop_zone() -> Markup {
     html! {
         section.card.try #try data-module=(paths::BROWSER) hidden {
             h2 { "Try it here" }
-            p {
-                label for="try-file" { "Choose a picture" } ", or drop it anywhere on this page. Your browser converts it: it \
-                 is not sent, and needs no account."
-            }
+            label for="try-file" { "Choose a picture, or drop it anywhere on this page" }
+            p.hint { "Your browser converts it: it is not sent, and needs no account." }
             input #try-file type="file" accept=(ACCEPT);
             progress #try-progress max="1" value="0" aria-label="Progress" hidden {}
             p #try-result role="status" {}
