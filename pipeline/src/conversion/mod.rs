@@ -43,7 +43,7 @@ mod tests {
     use super::steps::{draw_picture, draw_text};
     use super::still::encode;
     use super::*;
-    use crate::image::{self, DecodeError, Format, Image, Layout, Limits, Metadata, Opened};
+    use crate::image::{self, DecodeError, Format, Image, Layout, Limits, Luma, Metadata, Opened};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn png(width: u32, height: u32, color: ::png::ColorType, pixels: &[u8]) -> Vec<u8> {
@@ -175,7 +175,9 @@ mod tests {
             let opened = image::open(job.bytes, job.format, job.limits).expect("a valid picture");
             let plan = plan(&opened, &job);
             let is_planes = matches!(plan.path, Path::Planes);
-            let planes = opened.decode_planes(plan.keep, plan.workers(&Cancel::never()));
+            let never = Cancel::never();
+            let workers = plan.workers(&never);
+            let planes = opened.decode_planes(plan.keep, Luma::AtCentroids, workers);
             let stays = is_planes && planes.expect("a valid picture").is_some();
             let conversion = run(&job).expect("a valid picture");
             assert_eq!((conversion.width, conversion.height), (40, 60));

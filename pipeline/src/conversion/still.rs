@@ -8,7 +8,7 @@ use super::outcome::{Conversion, Timing, timed};
 use super::plan::{Plan, color_type};
 use super::search::{Candidates, Facts, Found, score, search};
 use super::steps::{draw_watermarks, with_metadata};
-use crate::image::{Footprint, Image, Metadata};
+use crate::image::{Footprint, Image, Luma, Metadata};
 use std::cell::Cell;
 use towebp_encoder::{self as webp, Cancel, LosslessEstimate, Mode};
 
@@ -107,7 +107,12 @@ impl SizedPlanes {
         cancel: &Cancel<'_>,
     ) -> Result<Option<(SizedPlanes, Metadata)>, ConversionError> {
         let (opened, workers) = (plan.opened, plan.workers(cancel));
-        let decode = || opened.decode_planes(plan.keep, workers);
+        // A score is that beside the picture as decoders show it.
+        let luma = match plan.params.goal {
+            Some(Goal::Score(_)) => Luma::AsStored,
+            _ => Luma::AtCentroids,
+        };
+        let decode = || opened.decode_planes(plan.keep, luma, workers);
         if let Some((mut planes, metadata)) = timed(&mut timing.decode, decode)? {
             if plan.is_watermarked() {
                 let draw = || draw_on_planes(plan, &mut planes, cancel);

@@ -29,6 +29,7 @@ pub use animation::AnimationFrame;
 pub use error::DecodeError;
 pub use footprint::Footprint;
 pub use format::Format;
+pub use formats::jpeg::Luma;
 pub use frames::Frames;
 pub use limits::Limits;
 pub use metadata::{Keep, Metadata};

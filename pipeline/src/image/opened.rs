@@ -5,6 +5,7 @@ use super::decoded::{Decoded, PlanesOfRgb};
 use super::error::DecodeError;
 use super::footprint::Footprint;
 use super::format::Format;
+use super::formats::jpeg::Luma;
 use super::formats::{bmp, gif, jpeg, png};
 use super::frames::Frames;
 use super::guard::{decode_guarded, read_guarded};
@@ -259,6 +260,7 @@ impl<'a> Opened<'a> {
     pub fn decode_planes(
         &self,
         keep: Keep,
+        luma: Luma,
         workers: Workers<'_>,
     ) -> Result<Option<(Planes, Metadata)>, DecodeError> {
         let cancel = workers.cancel();
@@ -270,7 +272,7 @@ impl<'a> Opened<'a> {
             if !header.stays_in_planes() {
                 return Ok(None);
             }
-            let decoded = jpeg::decode_planes(self.bytes, header, &self.limits, workers)?;
+            let decoded = jpeg::decode_planes(self.bytes, header, luma, &self.limits, workers)?;
             let metadata = Metadata::kept(keep, decoded.icc, exif, self.xmp());
             Ok(Some((decoded.planes, metadata)))
         })

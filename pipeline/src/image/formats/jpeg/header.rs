@@ -339,6 +339,23 @@ impl<'a> Header<'a> {
         self.applications.orientation()
     }
 
+    /// The quantizers of the first component, luma, row by row (T.81, B.2.4.1); `None` if they do
+    /// not stand in front of the first scan.
+    pub fn luma_quantizers(&self) -> Option<[u16; 64]> {
+        /// The offset of the first component's table in the frame header's data.
+        const SELECTOR: usize = 8;
+        let mut tables = [None; 4];
+        let mut selector = None;
+        for Segment { marker, data, .. } in &self.segments {
+            match marker {
+                0xdb => read_quantizers(data, &mut tables)?,
+                0xc0..=0xc2 => selector = data.get(SELECTOR),
+                _ => {}
+            }
+        }
+        *tables.get(usize::from(*selector?))?
+    }
+
     /// Whether each scan adds to all coefficients.
     pub fn is_progressive(&self) -> bool {
         self.is_progressive
@@ -469,6 +486,33 @@ fn check_kind(marker: u8, precision: u8) -> Result<(), DecodeError> {
         "the JPEG is of a rare kind: {kind}"
     )))
 }
+
+/// Reads the tables of quantizers of a segment; `None` if it is damaged.
+fn read_quantizers(mut data: &[u8], tables: &mut [Option<[u16; 64]>; 4]) -> Option<()> {
+    while let [precision_and_number, rest @ ..] = data {
+        let bytes = match precision_and_number >> 4 {
+            0 => 1,
+            _ => 2,
+        };
+        let (quantizers, behind) = rest.split_at_checked(64 * bytes)?;
+        let mut table = [0; 64];
+        for (quantizer, place) in quantizers.chunks_exact(bytes).zip(ZIGZAG) {
+            table[usize::from(place)] = quantizer
+                .iter()
+                .fold(0, |value, byte| value << 8 | u16::from(*byte));
+        }
+        *tables.get_mut(usize::from(precision_and_number & 15))? = Some(table);
+        data = behind;
+    }
+    Some(())
+}
+
+/// The places, row by row, of coefficients in their order in the file (T.81, figure A.6).
+const ZIGZAG: [u8; 64] = [
+    0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20,
+    13, 6, 7, 14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59,
+    52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+];
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,7 @@
 //! found, without metadata and without the bytes between them.
 
 mod averaged;
+mod centroids;
 mod decoder;
 mod header;
 mod profile;
@@ -29,7 +30,7 @@ use crate::image::reader::CancellableReader;
 use decoder::{
     BYTES_PER_CHECK, LibraryDecoder, PADDING_AND_END, ambiguous, ends_too_early, invalid, options,
 };
-use rows::LowerPart;
+use rows::{LowerPart, LumaRange};
 use towebp_encoder::{Cancel, Workers};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
@@ -97,11 +98,21 @@ pub fn decode_scaled(
     })
 }
 
+/// How luma's coefficients are put into the cells that they were quantized to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Luma {
+    /// Into the middle, as every decoder does.
+    AsStored,
+    /// To the centroid, if the quantizers are so coarse that it pays.
+    AtCentroids,
+}
+
 /// Decodes to planes the picture of `bytes`, whose header was read and lets it stay in `Y'CbCr`. A
 /// helper decodes the lower part of a large one, if there is a helper.
 pub fn decode_planes(
     bytes: &[u8],
     header: &Header<'_>,
+    luma: Luma,
     limits: &Limits,
     workers: Workers<'_>,
 ) -> Result<DecodedPlanes, DecodeError> {
@@ -117,14 +128,25 @@ pub fn decode_planes(
         return Err(ambiguous());
     }
     let size = (width, height);
-    let planes = if header.is_progressive() {
-        rows::decode_progressive(&mut decoder, size, workers.cancel())?
+    let quantizers = match luma {
+        Luma::AsStored => None,
+        Luma::AtCentroids => header.luma_quantizers().filter(centroids::pays),
+    };
+    let range = match quantizers {
+        Some(_) => LumaRange::Full,
+        None => LumaRange::Limited,
+    };
+    let mut planes = if header.is_progressive() {
+        rows::decode_progressive(&mut decoder, size, range, workers.cancel())?
     } else {
         let scan = scan.filter(|_| header.pays_two_threads());
         let lower = scan.and_then(|scan| LowerPart::of(header, scan));
-        rows::decode(&mut decoder, size, lower.as_ref(), workers)?
+        rows::decode(&mut decoder, size, range, lower.as_ref(), workers)?
     };
     drop(decoder);
+    if let Some(quantizers) = &quantizers {
+        centroids::limit_luma_at_centroids(&mut planes, quantizers, workers)?;
+    }
     Ok(DecodedPlanes {
         planes: planes.orient(header.orientation(), workers)?,
         icc: header.profile(),

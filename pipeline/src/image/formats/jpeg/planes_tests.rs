@@ -8,7 +8,7 @@ use crate::image::limits::Limits;
 use crate::image::metadata::{Keep, Metadata};
 use crate::image::planes::{Planes, limit_luma};
 use crate::image::testing::LIMITS;
-use crate::image::{Format, open};
+use crate::image::{Format, Luma, open};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use towebp_encoder::{Cancel, Workers};
 
@@ -17,7 +17,7 @@ fn try_planes(
     cancel: &Cancel<'_>,
 ) -> Result<Option<(Planes, Metadata)>, DecodeError> {
     let workers = Workers::new(1, None, cancel);
-    open(bytes, Format::Jpeg, &LIMITS)?.decode_planes(Keep::Nothing, workers)
+    open(bytes, Format::Jpeg, &LIMITS)?.decode_planes(Keep::Nothing, Luma::AtCentroids, workers)
 }
 
 fn planes(bytes: &[u8]) -> Option<Planes> {

@@ -20,11 +20,21 @@ use std::thread;
 use towebp_encoder::{Cancel, Helper, Workers};
 use zune_jpeg::{JpegDecoder, RawImcuRowStatus};
 
+/// The values that luma has once it is decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LumaRange {
+    /// All 256, as in the file.
+    Full,
+    /// Those of WebP.
+    Limited,
+}
+
 /// Decodes all rows of a picture of this width and height, the lower part by a helper if there is
 /// one.
 pub fn decode(
     decoder: &mut LibraryDecoder<'_>,
     (width, height): (u32, u32),
+    range: LumaRange,
     lower: Option<&LowerPart<'_>>,
     workers: Workers<'_>,
 ) -> Result<Planes, DecodeError> {
@@ -33,12 +43,14 @@ pub fn decode(
     if let Some(lower) = lower
         && let Some(helper) = workers.try_helper()
     {
-        if decode_in_two(decoder, &mut planes, lower, helper, workers.cancel())? {
+        let rows = PlaneRows::of(&mut planes, range);
+        if decode_in_two(decoder, rows, lower, helper, workers.cancel())? {
             return Ok(planes);
         }
         done = lower.first_row;
     }
-    decode_from_row(decoder, &mut planes, done, workers.cancel())?;
+    let (_, rest) = PlaneRows::of(&mut planes, range).split_at(done);
+    decode_rest(decoder, rest, height as usize - done, workers.cancel())?;
     Ok(planes)
 }
 
@@ -48,33 +60,33 @@ pub fn decode(
 pub fn decode_progressive(
     decoder: &mut LibraryDecoder<'_>,
     (width, height): (u32, u32),
+    range: LumaRange,
     cancel: &Cancel<'_>,
 ) -> Result<Planes, DecodeError> {
     let mut first = Planes::new(width, height.min(MOST_MCU_ROWS));
-    let done = decode_row(decoder, &mut PlaneRows::of(&mut first))?;
+    let done = decode_row(decoder, &mut PlaneRows::of(&mut first, range))?;
     let mut planes = Planes::new(width, height);
     planes.luma[..first.luma.len()].copy_from_slice(&first.luma);
     for (plane, first) in planes.chroma.iter_mut().zip(&first.chroma) {
         plane[..first.len()].copy_from_slice(first);
     }
-    decode_from_row(decoder, &mut planes, done, cancel)?;
+    let (_, rest) = PlaneRows::of(&mut planes, range).split_at(done);
+    decode_rest(decoder, rest, height as usize - done, cancel)?;
     Ok(planes)
 }
 
 /// The most rows of luma in a row of MCUs, which may have two of blocks.
 const MOST_MCU_ROWS: u32 = 16;
 
-/// Decodes the rows from an even row of luma on.
-fn decode_from_row(
+/// Decodes the rows that are left, so many of luma.
+fn decode_rest(
     decoder: &mut LibraryDecoder<'_>,
-    planes: &mut Planes,
-    row: usize,
+    mut rest: PlaneRows<'_>,
+    height: usize,
     cancel: &Cancel<'_>,
 ) -> Result<(), DecodeError> {
-    let height = planes.height as usize;
-    let (_, mut rest) = PlaneRows::of(planes).split_at(row);
     let go_on = || Ok(cancel.check().map(|()| true)?);
-    decode_rows(decoder, &mut rest, height - row, go_on)?;
+    decode_rows(decoder, &mut rest, height, go_on)?;
     check_end(decoder)
 }
 
@@ -175,7 +187,7 @@ impl LowerPart<'_> {
         };
         let mut decoder = self.decoder(data, cancel).expect("good headers");
         let mut planes = Planes::new(self.mcus as u32 * 16, self.height as u32);
-        let mut rows = PlaneRows::of(&mut planes);
+        let mut rows = PlaneRows::of(&mut planes, LumaRange::Limited);
         let decoded = decode_rows(&mut decoder, &mut rows, self.height, || Ok(true));
         decoded == Ok(self.height) && check_end(&mut decoder).is_ok()
     }
@@ -205,7 +217,7 @@ enum Outcome<'b> {
 /// could not. Returns whether the lower part is decoded; if not, `decoder` has to go on.
 fn decode_in_two(
     decoder: &mut LibraryDecoder<'_>,
-    planes: &mut Planes,
+    mut rows: PlaneRows<'_>,
     lower: &LowerPart<'_>,
     helper: Helper<'_>,
     cancel: &Cancel<'_>,
@@ -214,7 +226,7 @@ fn decode_in_two(
     // The thread that comes first decodes the lower part.
     let is_begun = AtomicBool::new(false);
     let is_over = AtomicBool::new(false);
-    let (mut upper, rest) = PlaneRows::of(planes).split_at(lower.first_row);
+    let (mut upper, rest) = rows.reborrow().split_at(lower.first_row);
     let outcome = thread::scope(|scope| {
         let work = || decode_lower(lower, &skimmed, rest, helper, [&is_begun, &is_over], cancel);
         let thread = thread::Builder::new().name("jpeg".to_owned());
@@ -231,11 +243,9 @@ fn decode_in_two(
     Ok(match outcome {
         Outcome::Done => true,
         Outcome::Failed => false,
-        Outcome::Unfinished(mut decoder, rows) => {
-            let (_, mut rest) = PlaneRows::of(planes).split_at(lower.first_row + rows);
-            let go_on = || Ok(cancel.check().map(|()| true)?);
-            let decoded = decode_rows(&mut decoder, &mut rest, lower.height - rows, go_on);
-            decoded.and_then(|_| check_end(&mut decoder)).is_ok()
+        Outcome::Unfinished(mut decoder, done) => {
+            let (_, rest) = rows.split_at(lower.first_row + done);
+            decode_rest(&mut decoder, rest, lower.height - done, cancel).is_ok()
         }
     })
 }
@@ -280,15 +290,25 @@ impl Drop for SetOnDrop<'_> {
 struct PlaneRows<'a> {
     planes: [&'a mut [u8]; 3],
     strides: [usize; 3],
+    range: LumaRange,
 }
 
 impl<'a> PlaneRows<'a> {
-    fn of(planes: &'a mut Planes) -> PlaneRows<'a> {
+    fn of(planes: &'a mut Planes, range: LumaRange) -> PlaneRows<'a> {
         let stride = planes.luma_stride();
         let [u, v] = &mut planes.chroma;
         PlaneRows {
             planes: [&mut planes.luma, u, v],
             strides: [stride, stride / 2, stride / 2],
+            range,
+        }
+    }
+
+    /// The same rows for a shorter time.
+    fn reborrow(&mut self) -> PlaneRows<'_> {
+        PlaneRows {
+            planes: self.planes.each_mut().map(|plane| &mut **plane),
+            ..*self
         }
     }
 
@@ -302,6 +322,7 @@ impl<'a> PlaneRows<'a> {
         let rows = |planes| PlaneRows {
             planes,
             strides: self.strides,
+            range: self.range,
         };
         (rows([luma, u, v]), rows([lower_luma, lower_u, lower_v]))
     }
@@ -322,13 +343,23 @@ fn decode_rows(
     Ok(done)
 }
 
-/// Decodes a row of MCUs, and maps its samples to WebP's range while they are in the cache. Goes on
+/// Decodes a row of MCUs, and maps its samples to WebP's range while they are in the cache, unless
+/// luma keeps its own. Goes on
 /// behind it, and returns the number of its rows of luma.
 fn decode_row(
     decoder: &mut LibraryDecoder<'_>,
     rows: &mut PlaneRows<'_>,
 ) -> Result<usize, DecodeError> {
-    let PlaneRows { planes, strides } = rows;
+    let PlaneRows {
+        planes,
+        strides,
+        range,
+    } = rows;
+    let keep: fn(&mut [u8]) = |_| {};
+    let limit_luma = match range {
+        LumaRange::Full => keep,
+        LumaRange::Limited => limit_luma,
+    };
     let limit = [limit_luma, limit_chroma, limit_chroma];
     let mut raw = decoder.raw_output();
     let count = raw.num_components().expect("the headers are read");

@@ -1,6 +1,6 @@
 //! Tests of [`super::rows`]: two threads give what one gives, whatever the file has.
 
-use super::rows::{self, LowerPart};
+use super::rows::{self, LowerPart, LumaRange};
 use super::tests::{restarted, segment};
 use super::{Decoder, Header};
 use crate::image::error::DecodeError;
@@ -24,7 +24,13 @@ fn decode(file: &[u8], row: usize, workers: Workers<'_>) -> Result<Planes, Decod
     let scan = decoder.scan;
     let lower = scan.and_then(|scan| LowerPart::from_row(row, &header, scan));
     let mut inner = decoder.inner;
-    rows::decode(&mut inner, size, lower.as_ref(), workers)
+    rows::decode(
+        &mut inner,
+        size,
+        LumaRange::Limited,
+        lower.as_ref(),
+        workers,
+    )
 }
 
 fn assert_same(file: &[u8], row: usize, what: &str) {
