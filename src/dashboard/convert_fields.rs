@@ -8,7 +8,7 @@ use towebp_pipeline::conversion::{DefaultValue, PARAMETERS, Parameter, Preset, V
 const GROUPS: [(&str, &str); 6] = [
     (
         "Quality",
-        "quality effort mode max_bytes best_effort target",
+        "quality default_quality effort mode max_bytes best_effort target",
     ),
     ("Size", "width height fit gravity enlarge dpr"),
     (

@@ -82,7 +82,7 @@ headers! {
     "X-Webp-Mode": sometimes On::Picture, Word(&["lossy", "lossless", "mixed"]), "lossy",
         "`lossy`, `lossless` or `mixed`: how the pixels are coded; not of an original";
     "X-Webp-Quality": sometimes On::Picture, Whole(0), "71",
-        "the quality that `max_bytes` or `target` led to; not of a lossless file";
+        "the quality that `max_bytes`, `target` or `default_quality=source` led to; not of a lossless file";
     "X-Webp-Score": sometimes On::Picture, Number, "70.35",
         "the score of the file, with `target`";
     "X-Original-Bytes": always On::Picture, Whole(1), "103579",

@@ -18,6 +18,7 @@ mod preset;
 mod run;
 mod search;
 mod sizing;
+mod source_quality;
 mod steps;
 mod still;
 

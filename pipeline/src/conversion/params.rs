@@ -17,6 +17,9 @@ use towebp_encoder::{Effort, Mode};
 pub struct Params {
     /// Quality of lossy pixels, 0 to 100. It has no effect beside a goal.
     pub quality: u8,
+    /// Whether nothing but `default_quality=source` sets the quality of a JPEG's WebP: it is at most
+    /// what the JPEG has left, and at most [`Params::quality`]. An addition to the specification.
+    pub follows_source: bool,
     /// The goal of a search that takes the place of `quality` (`max_bytes` with `best_effort`, or
     /// `target`), if there is one. An addition to the specification.
     pub goal: Option<Goal>,
@@ -90,7 +93,7 @@ const TRUE_OR_FALSE: &str = "true or false";
 /// The table of all parameters: parsing, error texts and documentation come from it. `token` is
 /// among them, although it is read elsewhere.
 #[doc(hidden)]
-pub const PARAMETERS: [Parameter; 30] = [
+pub const PARAMETERS: [Parameter; 31] = [
     TOKEN,
     number(
         "quality",
@@ -110,6 +113,13 @@ pub const PARAMETERS: [Parameter; 30] = [
         ),
         otherwise: "capped into the range; 400 beside `quality` or `target`",
     },
+    word(
+        "default_quality",
+        "source",
+        "fixed or source",
+        "fixed",
+        "the quality if none is named: `fixed`: 85; `source`: of a JPEG, at most one whose file is no larger than it",
+    ),
     Parameter {
         as_flag: Some("write the smallest file if none has as few bytes as --max-bytes allows"),
         ..word(
@@ -451,6 +461,9 @@ impl Params {
             values.set(parameter, value)?;
         }
         check_exclusive(&seen)?;
+        if QUALITY_SETTERS.iter().any(|name| seen.contains(name)) {
+            values.params.follows_source = false;
+        }
         values.into_params()
     }
 
@@ -522,6 +535,7 @@ impl Values {
             // The table's defaults replace the values here for numbers and words.
             params: Params {
                 quality: 0,
+                follows_source: false,
                 goal: None,
                 effort: Effort::default(),
                 mode: Mode::default(),
@@ -567,6 +581,9 @@ impl Values {
         let (placement, sizing) = (&mut params.placement, &mut params.sizing);
         match parameter.name {
             "quality" => params.quality = parameter.number(value)? as u8,
+            "default_quality" => {
+                params.follows_source = parameter.word(value, parse_default_quality)?;
+            }
             "max_bytes" => *max_bytes = Some(parameter.number(value)? as u64),
             "best_effort" => *is_best_effort = parameter.word(value, parse_bool)?,
             "target" => *target = Some(parameter.number(value)? as u8),
@@ -725,10 +742,14 @@ impl Parameter {
     }
 }
 
+/// The parameters that set the quality. They exclude each other.
+const QUALITY_SETTERS: [&str; 3] = ["max_bytes", "target", "quality"];
+
 /// Checks that at most one of the parameters that set the quality is given.
 fn check_exclusive(given: &[&'static str]) -> Result<(), ParamError> {
-    let exclusive = ["max_bytes", "target", "quality"];
-    let mut given = exclusive.into_iter().filter(|name| given.contains(name));
+    let mut given = QUALITY_SETTERS
+        .into_iter()
+        .filter(|name| given.contains(name));
     match (given.next(), given.next()) {
         (Some(name), Some(other)) => Err(ParamError {
             name,
@@ -752,6 +773,14 @@ fn repeated(name: &'static str) -> ParamError {
         problem: ParamProblem::Request,
         detail: format!("Parameter {name} was given more than once; it is allowed once."),
         code: "repeated_parameter",
+    }
+}
+
+fn parse_default_quality(text: &str) -> Option<bool> {
+    match text {
+        "source" => Some(true),
+        "fixed" => Some(false),
+        _ => None,
     }
 }
 

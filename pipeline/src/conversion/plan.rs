@@ -3,6 +3,7 @@
 use super::error::ConversionError;
 use super::goal::Goal;
 use super::params::{self, Params};
+use super::source_quality;
 use crate::image::{
     self, Animation, DecodeError, Footprint, Format, Keep, Layout, Limits, Opened, Resize,
 };
@@ -43,6 +44,8 @@ pub struct Plan<'a> {
     pub(super) resize: Option<Resize>,
     /// How the pixels are coded.
     pub(super) mode: Mode,
+    /// The quality of lossy pixels, if no search finds another.
+    pub(super) quality: u8,
     /// Whether the memory for lossless coding is reserved only once the pixels make it the better
     /// choice.
     pub(super) grows_for_lossless: bool,
@@ -148,6 +151,7 @@ impl<'a> Plan<'a> {
             output,
             resize,
             mode,
+            quality: default_quality(opened, params, resize.is_some()),
             grows_for_lossless,
             keep: match (params.keeps_metadata, is_watermarked) {
                 (false, _) => Keep::Nothing,
@@ -169,7 +173,7 @@ impl<'a> Plan<'a> {
 
     /// The encoder with its options, but for metadata.
     pub(super) fn encoder<'b>(&'b self, cancel: &'b Cancel<'b>) -> Encoder<'b> {
-        self.encoder_at(self.params.quality, cancel)
+        self.encoder_at(self.quality, cancel)
     }
 
     /// Returns the lossless encoder if the mode of the request allows a choice.
@@ -192,6 +196,15 @@ impl<'a> Plan<'a> {
             None => encoder,
         }
     }
+}
+
+/// The quality of a request without a goal. A JPEG that is resized is not as coarse any more as its
+/// quantizers are.
+fn default_quality(opened: &Opened<'_>, params: &Params, is_resized: bool) -> u8 {
+    let follows = params.follows_source && !is_resized;
+    let quantizers = opened.luma_quantizers().filter(|_| follows);
+    let left = quantizers.map(|quantizers| source_quality::of_quantizers(&quantizers));
+    left.map_or(params.quality, |left| left.min(params.quality))
 }
 
 /// Whether a watermark's picture has at least half of the pixels of `picture`, by its own size or

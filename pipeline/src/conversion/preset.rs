@@ -17,8 +17,20 @@ const ALTERNATIVES: [&[&str]; 2] = [&["quality", "max_bytes", "target"], &["mode
 /// If one of the first parameters is fixed, so are the second ones, by which it could be undone.
 const FIXED_TOGETHER: [(&[&str], &[&str]); 4] = [
     (
-        &["quality", "max_bytes", "target", "best_effort"],
-        &["quality", "max_bytes", "target", "best_effort"],
+        &[
+            "quality",
+            "max_bytes",
+            "target",
+            "best_effort",
+            "default_quality",
+        ],
+        &[
+            "quality",
+            "max_bytes",
+            "target",
+            "best_effort",
+            "default_quality",
+        ],
     ),
     (&["mode", "lossless"], &["mode", "lossless"]),
     (

@@ -3,13 +3,13 @@
 use super::animation;
 use super::error::ConversionError;
 use super::growth::MayHold;
-use super::outcome::{Conversion, Timing};
+use super::outcome::{Conversion, FoundQuality, Timing};
 use super::params::{IfLarger, Params};
 use super::plan::{Path, Plan, Resources};
 use super::still;
 use crate::image::{self, Format, Limits};
 use crate::watermark::Fonts;
-use towebp_encoder::{Cancel, CpuBudget};
+use towebp_encoder::{Cancel, Coding, CpuBudget};
 
 impl Plan<'_> {
     /// Converts the picture in [`Plan::most_memory`].
@@ -36,6 +36,14 @@ impl Plan<'_> {
             Path::Rgb => still::by_way_of_rgb(self, cancel, may_hold, Timing::default()),
             Path::Animation(animation) => animation::convert(self, animation, cancel, may_hold),
         }?;
+        if self.params.follows_source && conversion.found.is_none() {
+            let is_lossless = conversion.coding == Coding::Lossless;
+            conversion.found = Some(FoundQuality {
+                quality: (!is_lossless).then_some(self.quality),
+                score: None,
+                encodings: 1,
+            });
+        }
         conversion.prefers_original =
             self.may_give_original() && conversion.webp.len() >= self.opened.bytes().len();
         Ok(conversion)

@@ -153,6 +153,14 @@ impl<'a> Opened<'a> {
         }
     }
 
+    /// The quantizers of a JPEG's luma, row by row.
+    pub fn luma_quantizers(&self) -> Option<[u16; 64]> {
+        match &self.header {
+            Header::Jpeg(header) => header.luma_quantizers(),
+            Header::Png(_) | Header::Gif(_) | Header::Bmp(_) => None,
+        }
+    }
+
     /// Whether [`Opened::decode_planes`] or [`Opened::convert_to_planes`] may give planes.
     pub fn planes(&self) -> Option<PlanesMemory> {
         let Footprint { width, height, .. } = self.footprint;

@@ -166,6 +166,7 @@ impl ParameterFlags {
 
     /// A line for each reason for which flags have no effect.
     pub(super) fn without_effect(&self, params: &Params, has_font: bool) -> Vec<String> {
+        const QUALITY: [&str; 3] = ["quality", "max_bytes", "target"];
         const SIZE: [&str; 4] = ["fit", "gravity", "enlarge", "dpr"];
         const TEXT: [&str; 3] = ["watermark_size", "watermark_color", "watermark_outline"];
         const PLACE: [&str; 6] = [
@@ -184,7 +185,8 @@ impl ParameterFlags {
         let is_cover = self.value("fit").is_some_and(|fit| fit == "cover");
         let has_size = params.sizing.width.or(params.sizing.height).is_some();
         let has_picture = params.picture_url.is_some();
-        let rules: [(bool, &[&str], &str); 7] = [
+        let is_named = QUALITY.iter().any(|name| self.value(name).is_some());
+        let rules: [(bool, &[&str], &str); 8] = [
             (
                 params.mode == Mode::Lossless,
                 &["quality", "alpha_quality"],
@@ -194,6 +196,11 @@ impl ParameterFlags {
                 params.mode == Mode::Lossy,
                 &["near_lossless"],
                 "with --mode lossy",
+            ),
+            (
+                is_named,
+                &["default_quality"],
+                "with --quality, --max-bytes or --target",
             ),
             (
                 self.value("max_bytes").is_none(),

@@ -14,6 +14,7 @@ fn parsed(pairs: &[(&str, &str)]) -> Params {
 fn defaults_are_those_of_the_specification() {
     let expected = Params {
         quality: 85,
+        follows_source: false,
         goal: None,
         effort: Effort::Medium,
         mode: Mode::Auto,
@@ -84,6 +85,7 @@ fn every_parameter_is_read() {
     ]);
     let expected = Params {
         quality: 70,
+        follows_source: false,
         goal: None,
         effort: Effort::High,
         mode: Mode::Lossless,
@@ -399,6 +401,7 @@ fn a_known_parameter_given_twice_is_rejected_and_unknown_ones_are_ignored() {
             "mode" => "lossy",
             "animation" => "first",
             "metadata" => "strip",
+            "default_quality" => "source",
             "if_larger" => "webp",
             "watermark_color" => "red",
             "watermark_position" => "center",
@@ -415,6 +418,23 @@ fn a_known_parameter_given_twice_is_rejected_and_unknown_ones_are_ignored() {
         parsed(&[("wide", "1"), ("wide", "2"), ("Quality", "3")]),
         parsed(&[])
     );
+}
+
+#[test]
+fn a_quality_that_is_named_goes_before_the_source() {
+    let source = ("default_quality", "source");
+    assert!(
+        !parsed(&[]).follows_source,
+        "the specification's default is 85"
+    );
+    assert!(parsed(&[source]).follows_source);
+    assert_eq!(parsed(&[source]).quality, 85);
+    assert!(!parsed(&[("default_quality", "fixed")]).follows_source);
+    for named in [("quality", "85"), ("max_bytes", "9k"), ("target", "70")] {
+        assert!(!parsed(&[source, named]).follows_source, "{named:?}");
+        assert!(!parsed(&[named, source]).follows_source, "{named:?}");
+    }
+    assert!(parse(&[("default_quality", "70")]).is_err());
 }
 
 #[test]
