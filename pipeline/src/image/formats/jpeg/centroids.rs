@@ -11,6 +11,11 @@
 //! are 0, and their signs, are needed. The inverse transform of the distances is added to the
 //! samples, in the pass that maps them to WebP's range.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "without optimization across units of code, iterators and closures are calls between vectors"
+)]
+
 use crate::image::planes::Planes;
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch, i32x8};
@@ -216,16 +221,14 @@ impl Centroids {
     fn limit_row<S: Simd>(&self, simd: S, rows: &mut [u8], stride: usize) {
         for left in (0..stride).step_by(SIDE) {
             let mut numbers = transform(simd, &rows[left..], stride);
-            let tables = self.halves.iter().zip(&self.distances);
-            // Closures would be compiled without the vectors' instructions.
-            for (number, (half, distance)) in numbers.iter_mut().zip(tables) {
-                let signs = *number >> 31;
-                let magnitudes = (*number ^ signs) - signs;
-                let is_moved = magnitudes.simd_gt(i32x8::from_slice(simd, half));
-                let is_moved: i32x8<S> = is_moved.to_vector();
-                let distance = i32x8::from_slice(simd, distance) & is_moved;
+            for column in 0..SIDE {
+                let signs = numbers[column] >> 31;
+                let magnitudes = (numbers[column] ^ signs) - signs;
+                let half = i32x8::from_slice(simd, &self.halves[column]);
+                let is_moved: i32x8<S> = magnitudes.simd_gt(half).to_vector();
+                let distance = i32x8::from_slice(simd, &self.distances[column]) & is_moved;
                 // The distance with the other sign.
-                *number = signs - (distance ^ signs);
+                numbers[column] = signs - (distance ^ signs);
             }
             let distances = inverse_points(transpose(inverse_points(numbers)));
             for (y, distance) in distances.iter().enumerate() {
@@ -247,8 +250,8 @@ fn write_limited<S: Simd>(simd: S, sample: i32x8<S>, row: &mut [u8]) {
     let most = i32x8::splat(simd, 255 << OUTPUT_BITS);
     let limited = (sample.max(least).min(most) * FACTOR + (1 << (BITS - 1))) >> BITS;
     let limited: [i32; SIDE] = (limited + 16).into();
-    for (to, sample) in row.iter_mut().zip(limited) {
-        *to = sample as u8;
+    for place in 0..SIDE {
+        row[place] = limited[place] as u8;
     }
 }
 
@@ -265,8 +268,8 @@ fn transform<S: Simd>(simd: S, rows: &[u8], stride: usize) -> [i32x8<S>; SIDE] {
 #[inline(always)]
 fn samples<S: Simd>(simd: S, row: &[u8]) -> i32x8<S> {
     let mut wide = [0; SIDE];
-    for (wide, sample) in wide.iter_mut().zip(row) {
-        *wide = i32::from(*sample);
+    for place in 0..SIDE {
+        wide[place] = i32::from(row[place]);
     }
     i32x8::simd_from(simd, wide)
 }
