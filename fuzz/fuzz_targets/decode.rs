@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use towebp_pipeline::conversion::Cancel;
-use towebp_pipeline::image::{self, DecodeError, Format, Image, Keep, Limits, Metadata, Resize, Span};
+use towebp_pipeline::image::{self, DecodeError, Format, Image, Keep, Limits, Luma, Metadata, Resize, Span};
 use towebp_encoder::Workers;
 
 /// Small, so that most of the time goes into the readers and not into pixels.
@@ -144,7 +144,7 @@ fuzz_target!(|input: (u8, &[u8])| {
     let never = Cancel::never();
     let workers = Workers::new(1, None, &never);
     let planes = image::open(bytes, format, &LIMITS)
-        .and_then(|opened| opened.decode_planes(Keep::All, workers));
+        .and_then(|opened| opened.decode_planes(Keep::All, Luma::AtCentroids, workers));
     if let Ok(Some((planes, metadata))) = planes {
         let (image, same) = whole.as_ref().expect("the same file gives RGB");
         assert_eq!((planes.width, planes.height), (image.width, image.height));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use towebp_encoder::Workers;
 use towebp_pipeline::conversion::Cancel;
 use towebp_pipeline::image::{
-    DecodeError, Format, Image, Keep, Layout, Limits, Planes, decode, open,
+    DecodeError, Format, Image, Keep, Layout, Limits, Luma, Planes, decode, open,
 };
 
 fn folder() -> PathBuf {
@@ -34,7 +34,7 @@ fn read_planes(path: &Path) -> Option<Image> {
     let limits = Limits::default();
     let opened = open(&bytes, format, &limits).expect("it was decoded before");
     let never = Cancel::never();
-    let planes = opened.decode_planes(Keep::Nothing, Workers::new(2, None, &never));
+    let planes = opened.decode_planes(Keep::Nothing, Luma::AsStored, Workers::new(2, None, &never));
     let (planes, _) = planes.expect("it was decoded before")?;
     Some(rgb(&planes))
 }

@@ -96,7 +96,7 @@ pub fn limit_luma_at_centroids(
 fn unit(quantizer: u16, column: usize, row: usize) -> i32 {
     let scale = FACTORS[column] * FACTORS[row];
     // The transform of both directions makes them 8 times as large.
-    let scaled = i64::from(quantizer) * scale * 8 << INPUT_BITS;
+    let scaled = (i64::from(quantizer) * scale * 8) << INPUT_BITS;
     ((scaled + (1 << 23)) >> 24) as i32
 }
 
