@@ -132,11 +132,14 @@ fn settings_change_without_a_connection_and_nothing_is_counted() {
         &[],
     );
     for (name, value) in settings {
+        let before = browser.text("#after-label");
         browser.fill(&format!("[name={name}]"), value);
         browser.until("the preview is that of the settings", || {
             let label = browser.text("#after-label");
             let detail = browser.text(".row .detail");
-            label.contains("in this browser") && !detail.contains("other settings")
+            label != before
+                && label.contains("in this browser")
+                && !detail.contains("other settings")
         });
     }
     assert_eq!(browser.run(requests, &[]), before, "nothing is requested");
