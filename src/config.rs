@@ -1,5 +1,5 @@
-//! The settings of a server: one table of them ([`SETTINGS`]), the configuration that they give, and
-//! the checks of values that depend on each other.
+//! The settings of a server: one table of them ([`SETTINGS`]), the configuration that they give,
+//! and the checks of values that depend on each other.
 
 mod address;
 mod given;

@@ -126,7 +126,8 @@ struct MessageFlags {
 /// Converts every input; one that fails does not stop the others.
 ///
 /// # Errors
-/// A mistake in the command, before anything is converted; or the inputs that failed and the reasons.
+/// A mistake in the command, before anything is converted; or the inputs that failed and the
+/// reasons.
 pub(super) fn run(command: &Convert) -> Result<(), Failure> {
     let prepared = command.prepare().map_err(Failure::Usage)?;
     let settings = &command.settings.0;

@@ -1,8 +1,8 @@
 //! Accounts, sessions and usage.
 //!
-//! [`Store`] is the facade. Below it, an engine stores the rows: `redb/` in one file, `postgres/` in
-//! a database that several machines share ([`engine`] defines their interface). Reads go straight to
-//! the engine. All writes go through one thread, which commits queued commands together
+//! [`Store`] is the facade. Below it, an engine stores the rows: `redb/` in one file, `postgres/`
+//! in a database that several machines share ([`engine`] defines their interface). Reads go
+//! straight to the engine. All writes go through one thread, which commits queued commands together
 //! ([`writer`]). The event loop must not wait for a disk, so its data is in memory ([`known`],
 //! [`availability`]).
 //!
@@ -324,8 +324,8 @@ impl Store {
         self.make_account(email, password, None)
     }
 
-    /// Makes an account by an invitation, which is used up. The invitation is checked first, so that
-    /// nobody without one learns which accounts exist.
+    /// Makes an account by an invitation, which is used up. The invitation is checked first, so
+    /// that nobody without one learns which accounts exist.
     ///
     /// # Errors
     /// As [`Store::create_account`], or the invitation is invalid. It stays valid after other
@@ -340,8 +340,8 @@ impl Store {
         self.make_account(email, Some(password), Some(invite.hash()))
     }
 
-    /// Makes an invitation for one account, which is valid for 14 days. Returns its code: 43 letters
-    /// and digits.
+    /// Makes an invitation for one account, which is valid for 14 days. Returns its code: 43
+    /// letters and digits.
     pub fn invite(&self) -> Result<String> {
         let code = Code::random()?;
         let now = self.clock.now();

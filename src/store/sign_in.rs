@@ -1,4 +1,5 @@
-//! Signing in, and changes of an account: by its owner with the present password, or by the operator.
+//! Signing in, and changes of an account: by its owner with the present password, or by the
+//! operator.
 
 use std::time::Instant;
 
@@ -139,8 +140,8 @@ impl Store {
     /// stay valid.
     ///
     /// # Errors
-    /// [`OwnerError::NewEmail`], [`OwnerError::EmailTaken`], [`OwnerError::NoAccount`], or the store
-    /// failed.
+    /// [`OwnerError::NewEmail`], [`OwnerError::EmailTaken`], [`OwnerError::NoAccount`], or the
+    /// store failed.
     pub fn set_email(&self, id: AccountId, email: &str) -> Result<Account, OwnerError> {
         let email = Email::parse(email).map_err(OwnerError::NewEmail)?;
         self.write_email(id, email, None)?

@@ -1,8 +1,8 @@
 //! The one thread that writes.
 //!
-//! A commit takes a few milliseconds, however many commands are in it. So callers put their commands
-//! into a queue and wait. The thread takes all commands of the queue, has the engine carry them out
-//! together, and sends each caller its outcome once its command is durable.
+//! A commit takes a few milliseconds, however many commands are in it. So callers put their
+//! commands into a queue and wait. The thread takes all commands of the queue, has the engine
+//! carry them out together, and sends each caller its outcome once its command is durable.
 //!
 //! After a failed commit, the thread probes the storage every second until it can be written again.
 //! It does so after a failed query too if the engine is shared, and so is reached over a network.

@@ -6,8 +6,8 @@
 //! | [`connection`] | one connection: TLS, password, the state of a host |
 //! | [`pool`] | queries: which host, which connection, timeouts, retries |
 //! | [`fault`] | classes of errors |
-//! | [`tables`], [`row`], [`cell`] | the tables with their columns, and rows as the program's types |
-//! | [`schema`] | makes and checks the tables |
+//! | [`tables`], [`row`], [`cell`] | the tables with their columns, and rows as the program's
+//! types | | [`schema`] | makes and checks the tables |
 //! | [`record`] | conversions, in groups |
 //! | [`transaction`], [`removal`] | the rows of all other changes |
 //! | [`history`], [`tokens`] | pages and sums |

@@ -19,10 +19,10 @@ use crate::store::usage::{MonthlyQuotas, UsageDay, UsageEntry};
 
 /// Adds entries whose keys are not there yet, and counts those by day and by month.
 ///
-/// `alive` makes every attempt write something: a retry that finds its entries there would otherwise
-/// write nothing, and so not wait for the standby that the first attempt did not reach. `owners`
-/// keeps accounts from being deleted meanwhile. Rows of sums are locked in one order, so that two
-/// replicas do not deadlock.
+/// `alive` makes every attempt write something: a retry that finds its entries there would
+/// otherwise write nothing, and so not wait for the standby that the first attempt did not reach.
+/// `owners` keeps accounts from being deleted meanwhile. Rows of sums are locked in one order, so
+/// that two replicas do not deadlock.
 ///
 /// It returns the accounts that exist, and the new counts of months.
 const RECORD: &str = "

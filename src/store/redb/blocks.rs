@@ -1,5 +1,5 @@
-//! Table `history_blocks`: a summary of each 1024 entries of a history, so that a page of entries of
-//! one token, one format or some days is found without reading the others.
+//! Table `history_blocks`: a summary of each 1024 entries of a history, so that a page of entries
+//! of one token, one format or some days is found without reading the others.
 //!
 //! ```text
 //! key    0  8  account, u64
