@@ -122,8 +122,8 @@ pub trait Engine: Send + Sync {
         month: u64,
     ) -> Result<u64>;
 
-    /// Stores the mark of the secret in use, and returns the former one. A shared engine stores only
-    /// the first one.
+    /// Stores the mark of the secret in use, and returns the former one. A shared engine stores
+    /// only the first one.
     fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>>;
 
     /// Carries out the commands, and returns their outcomes in the same order once they are
@@ -131,17 +131,17 @@ pub trait Engine: Send + Sync {
     /// its storage gives up if that was too long ago.
     fn apply(&self, commands: &[Command], since: Instant) -> Result<Vec<Outcome>>;
 
-    /// Checks whether the storage can be written, without changing data. It writes more than a small
-    /// command does, which may still find space on a full disk.
+    /// Checks whether the storage can be written, without changing data. It writes more than a
+    /// small command does, which may still find space on a full disk.
     fn probe(&self) -> Result<()>;
 
     /// All rows at one moment; `None` if the engine is backed up and checked by its own tools.
     fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>>;
 
     /// Begins an attempt to sign in at the time `now`, which counts as failed until
-    /// [`Engine::forget_attempts`], by the rule of [`crate::auth::FailedAttempts`]. `key` identifies
-    /// an address and an origin. `None`, the default, if the engine does not count attempts, so that
-    /// the process does.
+    /// [`Engine::forget_attempts`], by the rule of [`crate::auth::FailedAttempts`]. `key`
+    /// identifies an address and an origin. `None`, the default, if the engine does not count
+    /// attempts, so that the process does.
     fn begin_attempt(&self, _key: &[u8; 32], _now: u64) -> Result<Option<Result<(), Wait>>> {
         Ok(None)
     }

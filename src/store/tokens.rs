@@ -124,8 +124,8 @@ impl Store {
         Ok(outcome.changed())
     }
 
-    /// Looks a token up in memory. The event loop may call this: it waits neither for a disk nor for
-    /// a lock whose holder waits for one. The HMAC is compared in constant time.
+    /// Looks a token up in memory. The event loop may call this: it waits neither for a disk nor
+    /// for a lock whose holder waits for one. The HMAC is compared in constant time.
     pub fn check_token(&self, token: &str) -> TokenCheck {
         Token::parse(token, &self.secret).map_or(TokenCheck::Invalid, |token| {
             self.known.check(token, self.clock.now())

@@ -62,9 +62,9 @@ pub struct Arguments {
     pub sheet: Option<PathBuf>,
     /// search constants of the encoder jointly (CMA-ES) and measure nothing else: their names, or
     /// all. Bytes by the mean of judges (SSIMULACRA2, DSSIM, Butteraugli, MS-SSIM) on the middle of
-    /// each picture of the tuning halves, with steps at macroblock edges, drift of color, PSNR-Y, CPU time and single pictures
-    /// that lose as constraints, for the effort of the first of the peers that is ours (default
-    /// medium); at the end both halves are judged
+    /// each picture of the tuning halves, with steps at macroblock edges, drift of color, PSNR-Y,
+    /// CPU time and single pictures that lose as constraints, for the effort of the first of the
+    /// peers that is ours (default medium); at the end both halves are judged
     #[argh(option)]
     pub search: Option<String>,
     /// moves of a search (default 30)

@@ -17,8 +17,8 @@ use towebp_encoder::{Effort, Mode};
 pub struct Params {
     /// Quality of lossy pixels, 0 to 100. It has no effect beside a goal.
     pub quality: u8,
-    /// Whether nothing but `default_quality=source` sets the quality of a JPEG's WebP: it is at most
-    /// what the JPEG has left, and at most [`Params::quality`]. An addition to the specification.
+    /// Whether a JPEG's own quality, if it is below [`Params::quality`], takes its place. An
+    /// addition to the specification.
     pub follows_source: bool,
     /// The goal of a search that takes the place of `quality` (`max_bytes` with `best_effort`, or
     /// `target`), if there is one. An addition to the specification.
@@ -747,10 +747,8 @@ const QUALITY_SETTERS: [&str; 3] = ["max_bytes", "target", "quality"];
 
 /// Checks that at most one of the parameters that set the quality is given.
 fn check_exclusive(given: &[&'static str]) -> Result<(), ParamError> {
-    let mut given = QUALITY_SETTERS
-        .into_iter()
-        .filter(|name| given.contains(name));
-    match (given.next(), given.next()) {
+    let mut setters = QUALITY_SETTERS.iter().filter(|name| given.contains(name));
+    match (setters.next(), setters.next()) {
         (Some(name), Some(other)) => Err(ParamError {
             name,
             problem: ParamProblem::Conflict {
@@ -777,11 +775,9 @@ fn repeated(name: &'static str) -> ParamError {
 }
 
 fn parse_default_quality(text: &str) -> Option<bool> {
-    match text {
-        "source" => Some(true),
-        "fixed" => Some(false),
-        _ => None,
-    }
+    ["fixed", "source"]
+        .contains(&text)
+        .then_some(text == "source")
 }
 
 fn parse_metadata(text: &str) -> Option<bool> {

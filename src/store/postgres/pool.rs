@@ -281,7 +281,8 @@ impl Session {
     /// Runs a query, without retries.
     ///
     /// # Errors
-    /// There is no answer within [`SESSION_LIMIT`], or another fault occurs. The transaction is lost.
+    /// There is no answer within [`SESSION_LIMIT`], or another fault occurs. The transaction is
+    /// lost.
     pub fn query<T>(
         &self,
         query: impl AsyncFnOnce(&Link) -> Result<T, Fault>,
