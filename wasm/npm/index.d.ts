@@ -19,6 +19,8 @@ export interface Parameters {
   quality?: number;
   /** The best quality whose file has at most so many bytes; 100k is 100000, 2M is 2000000. */
   max_bytes?: number | string;
+  /** The quality if none is named: fixed: 85; source: of a JPEG, at most one whose file is no larger than it. Default: fixed. */
+  default_quality?: "fixed" | "source";
   /** true: if no file has as few bytes as max_bytes, the smallest one; false: a 400 that names its size. Default: false. */
   best_effort?: boolean | "true" | "false";
   /** 30 to 95, the least score of SSIMULACRA2: the smallest file that looks at least so good. */
