@@ -255,7 +255,7 @@ fn write_limited<S: Simd>(simd: S, sample: i32x8<S>, row: &mut [u8]) {
     }
 }
 
-/// The coefficients of a block, in the unit of [`unit`].
+/// The coefficients of a block, in the unit of [`unit()`].
 #[inline(always)]
 fn transform<S: Simd>(simd: S, rows: &[u8], stride: usize) -> [i32x8<S>; SIDE] {
     let mut points = [i32x8::splat(simd, 0); SIDE];
