@@ -44,7 +44,7 @@ fn checkpoint(_expected: f64) -> u32 {
     0
 }
 
-/// Makes room for `length` bytes of an input (see [`Input`]), and returns where they begin; 0 if
+/// Makes room for `length` bytes of an input (see `Input`), and returns where they begin; 0 if
 /// there is not as much memory, or no such input.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code, reason = "the name is exported, and no other has it")]
@@ -63,9 +63,9 @@ pub extern "C" fn reserve(input: u32, length: usize) -> *mut u8 {
     })
 }
 
-/// Converts the file in [`Input::Picture`] by [`Input::Parameters`]. Bounds are those of
+/// Converts the file in `Input::Picture` by `Input::Parameters`. Bounds are those of
 /// [`towebp_pipeline::image::Limits`] and bytes of memory. Returns 1 if it was converted, and 0 if
-/// [`notes`] say why not.
+/// `notes` say why not.
 #[cfg(feature = "convert")]
 #[unsafe(no_mangle)]
 #[allow(unsafe_code, reason = "the name is exported, and no other has it")]
@@ -73,7 +73,7 @@ pub extern "C" fn convert(max_pixels: f64, max_memory: f64) -> u32 {
     finish(conversion::convert(max_pixels as u64, max_memory as u64))
 }
 
-/// Adds the font in [`Input::Font`], a zlib stream, after those that were added before. Returns
+/// Adds the font in `Input::Font`, a zlib stream, after those that were added before. Returns
 /// whether it is one.
 #[cfg(feature = "convert")]
 #[unsafe(no_mangle)]
@@ -82,9 +82,9 @@ pub extern "C" fn add_font() -> u32 {
     u32::from(conversion::add_font())
 }
 
-/// Encodes `width` x `height` pixels of RGBA in [`Input::Picture`]. `mode` is 0 for `auto`, 1 for
+/// Encodes `width` x `height` pixels of RGBA in `Input::Picture`. `mode` is 0 for `auto`, 1 for
 /// `lossy`, 2 for `lossless`; `effort` is 0 for `low` to 3 for `max`. Returns 1 if it was encoded,
-/// and 0 if [`notes`] say why not.
+/// and 0 if `notes` say why not.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code, reason = "the name is exported, and no other has it")]
 pub extern "C" fn encode(
