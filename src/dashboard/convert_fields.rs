@@ -8,7 +8,7 @@ use towebp_pipeline::conversion::{DefaultValue, PARAMETERS, Parameter, Preset, V
 const GROUPS: [(&str, &str); 6] = [
     (
         "Quality",
-        "quality default_quality effort mode max_bytes best_effort target",
+        "quality effort mode max_bytes best_effort target",
     ),
     ("Size", "width height fit gravity enlarge dpr"),
     (
@@ -20,7 +20,10 @@ const GROUPS: [(&str, &str); 6] = [
         "Placement",
         "watermark_position watermark_opacity watermark_margin watermark_rotate watermark_tile",
     ),
-    ("Details", "alpha_quality near_lossless lossless"),
+    (
+        "Details",
+        "default_quality alpha_quality near_lossless lossless",
+    ),
 ];
 
 /// All fields, in groups that fold. The first group is open. An empty field shows the value of the

@@ -70,13 +70,19 @@ impl Converter {
         self.browser.until(&what, || self.states() == states);
     }
 
+    /// Waits until nothing is under way. A thousand rows may take long, as long as some are settled.
     #[track_caller]
     pub fn until_settled(&self) {
         let is_pending =
-            |state: &String| ["waiting", "uploading", "converting"].contains(&&**state);
-        self.browser.until("nothing is under way", || {
-            !self.states().iter().any(is_pending)
-        });
+            |state: &&String| ["waiting", "uploading", "converting"].contains(&state.as_str());
+        let mut left = self.states().len() + 1;
+        while left > 0 {
+            let before = left;
+            self.browser.until("something is settled", || {
+                left = self.states().iter().filter(is_pending).count();
+                left < before
+            });
+        }
     }
 
     #[track_caller]

@@ -1,4 +1,4 @@
-//! What all pages have in common, at five widths and in both themes: nobody who uses assistive
+//! What all pages have in common, at three widths and in both themes: nobody who uses assistive
 //! technology stumbles, nothing is wider than the window, and the console stays empty. Pictures of
 //! all of them are in `target/screenshots/` afterwards.
 //!
@@ -11,8 +11,8 @@ use crate::support::picture::Picture;
 use crate::visitor;
 use std::collections::BTreeSet;
 
-/// A phone, a tablet, two laptops and a screen on a desk, in pixels.
-const WIDTHS: [u32; 5] = [360, 768, 1024, 1280, 1920];
+/// A phone, a tablet and a laptop, in pixels.
+const WIDTHS: [u32; 3] = [360, 768, 1280];
 
 /// The paths of pages that the page links to.
 const LINKS: &str = "

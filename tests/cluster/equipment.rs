@@ -30,6 +30,12 @@ fn the_role_comes_by_tls_and_password_alone() {
     assert!(!as_role(&other, PASSWORD).status.success());
 }
 
+/// A row that the standby shows as soon as it is committed: by default, it has only been flushed
+/// there.
+fn insert(number: u32) -> String {
+    format!("SET synchronous_commit = remote_apply; INSERT INTO t VALUES ({number})")
+}
+
 #[test]
 fn a_standby_follows_is_promoted_and_the_old_primary_comes_back() {
     let Some(mut first) = Postgres::start() else {
@@ -37,7 +43,7 @@ fn a_standby_follows_is_promoted_and_the_old_primary_comes_back() {
     };
     first.sql("postgres", "CREATE TABLE t (n INT PRIMARY KEY)");
     let mut second = first.standby(true);
-    first.sql("postgres", "INSERT INTO t VALUES (1)");
+    first.sql("postgres", &insert(1));
     assert_eq!(second.sql("postgres", "SELECT * FROM t"), "1");
     first.kill();
     second.promote();
@@ -50,7 +56,7 @@ fn a_standby_follows_is_promoted_and_the_old_primary_comes_back() {
     second.thaw();
     second.stop();
     second.resume();
-    second.sql("postgres", "INSERT INTO t VALUES (4)");
+    second.sql("postgres", &insert(4));
     assert_eq!(
         first.sql("postgres", "SELECT string_agg(n::text, '') FROM t"),
         "124"

@@ -12,10 +12,15 @@ use super::tables;
 /// The number of the schema: the tables as [`tables`] lists them. No other was ever released.
 const SCHEMA: i64 = 1;
 
+/// The oldest schema that a program has to know to work with the present one. While it stays the
+/// same, programs of two schemas work side by side.
+const NEEDS: i64 = 1;
+
 /// The table of numbers by name: `schema` is the number of the schema, 0 until the tables are made;
-/// `secret` the mark of the secret in use; `last_account` the last number of an account that was
-/// given; `system` and `timeline` those of the primary (see [`Link::note_timeline`]). [`COPYING`]
-/// exists while a store is being copied to the database.
+/// `needs` the oldest schema that a program has to know to work with it; `secret` the mark of the
+/// secret in use; `last_account` the last number of an account that was given; `system` and
+/// `timeline` those of the primary (see [`Link::note_timeline`]). [`COPYING`] exists while a store
+/// is being copied to the database.
 const META: &str = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL)";
 
 /// The name of the mark of the secret of the store that is being copied to the database.
@@ -24,7 +29,7 @@ pub const COPYING: &str = "copying";
 /// Checks the tables. Makes them in an empty database if `may_make`.
 ///
 /// # Errors
-/// The database has no tables, or those of another schema.
+/// The database has no tables, or those of a schema that this program cannot work with.
 pub async fn prepare(link: &Link, may_make: bool) -> Result<()> {
     // A role that may not make tables can work on existing ones.
     let sql = "SELECT 1 FROM information_schema.tables
@@ -39,10 +44,11 @@ pub async fn prepare(link: &Link, may_make: bool) -> Result<()> {
         make(link).await?;
     }
     let schema = number(link, "schema").await?.unwrap_or(0);
-    if schema != SCHEMA {
+    let needs = number(link, "needs").await?.unwrap_or(schema);
+    if schema < SCHEMA || needs > SCHEMA {
         let text = format!(
-            "the database has schema {schema}, and this towebp works with schema {SCHEMA} only: \
-             another version of towebp made the tables"
+            "the database has schema {schema}, which needs a towebp that knows schema {needs}; this \
+             one knows {SCHEMA}"
         );
         return Err(Fault::new(Class::Refused, text));
     }
@@ -60,6 +66,7 @@ async fn make(link: &Link) -> Result<()> {
     if present == Some(0) {
         link.batch(&tables::make()).await?;
         set_number(link, "schema", SCHEMA).await?;
+        set_number(link, "needs", NEEDS).await?;
     }
     link.batch("COMMIT").await
 }
