@@ -70,7 +70,7 @@ impl Converter {
         self.browser.until(&what, || self.states() == states);
     }
 
-    /// Waits until nothing is under way. A thousand rows may take long, as long as some are settled.
+    /// Waits until nothing is under way, for as long as some rows are settled.
     #[track_caller]
     pub fn until_settled(&self) {
         let is_pending =

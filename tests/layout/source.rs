@@ -401,6 +401,8 @@ impl Scan {
                     depth += 1;
                     taken = 3;
                 }
+                // The lifetimes that a returned `impl Trait` captures.
+                ["use", "<", ..] => {}
                 ["use", ..] => {
                     let end = rest.iter().position(|token| *token == ";");
                     taken = end.unwrap_or(rest.len());
