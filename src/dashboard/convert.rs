@@ -38,12 +38,10 @@ pub fn convert(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
         div.intro {
             h1 { "Convert" }
             p.hint {
-                "To WebP, with every setting. "
                 @if module.is_some() {
-                    "This server converts, and each result counts as one conversion. What other settings would make of a \
-                     picture, your browser shows by itself: nothing is sent, and nothing counts."
+                    "Each result counts as one conversion; your browser's previews do not."
                 } @else {
-                    "Each result counts as one conversion."
+                    "To WebP, with every setting. Each result counts as one conversion."
                 }
             }
         }
