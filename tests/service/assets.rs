@@ -3,6 +3,7 @@
 use crate::support::{Response, Server};
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::thread;
 
 fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> Response {
     let request = server.request("GET", path);
@@ -78,11 +79,12 @@ fn gunzip(bytes: &[u8]) -> Vec<u8> {
         .stdout(Stdio::piped())
         .spawn()
         .expect("gzip is part of every system");
-    // It is less than a pipe holds.
     let mut input = gunzip.stdin.take().expect("its input is piped");
-    input.write_all(bytes).expect("it reads");
-    drop(input);
-    let output = gunzip.wait_with_output().expect("it ends");
+    // A pipe holds less than the module: both ends are served at once.
+    let output = thread::scope(|scope| {
+        scope.spawn(move || input.write_all(bytes).expect("it reads"));
+        gunzip.wait_with_output().expect("it ends")
+    });
     assert!(output.status.success(), "{}", output.status);
     output.stdout
 }
