@@ -1,6 +1,6 @@
 //! Structural similarity at several scales (MS-SSIM; Wang, Simoncelli and Bovik, 2003) of luma.
 
-/// What each scale weighs, from the full size down.
+/// The weight of each scale, from the full size down.
 const WEIGHTS: [f64; 5] = [0.0448, 0.2856, 0.3001, 0.2363, 0.1333];
 /// Side of the window, a Gaussian with a standard deviation of 1.5 pixels.
 const WINDOW: usize = 11;

@@ -123,7 +123,7 @@ impl Constants {
         ..Constants::DEFAULT
     };
 
-    /// Those of effort `high`, whose passes feed back where errors show: steps may grow faster with
+    /// Constants of `high`, whose passes feed back where errors show: steps may grow faster with
     /// the activity.
     pub const HIGH: Constants = Constants {
         lambda_rd_in_segment: 256,
@@ -138,7 +138,7 @@ impl Constants {
         ..Constants::DEFAULT
     };
 
-    /// Those of effort `max`, whose passes weigh blocks by more of what they lost.
+    /// The constants of `max`, whose passes weigh blocks by more of what they lost.
     pub const MAX: Constants = Constants {
         luma_dc_finer: 22,
         luma_weight_slope: 680,

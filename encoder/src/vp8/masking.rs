@@ -5,7 +5,7 @@
 //! macroblock gets among its 4x4 blocks. Against equal weights, photographs take 0.9 % fewer bytes
 //! at equal SSIMULACRA2 and 0.6 % at equal Butteraugli.
 //!
-//! The structure that a block will lose can hardly be told beforehand: a table by both variances
+//! The structure that a block will lose can hardly be predicted: a table by both variances
 //! and by the quantizer's step explains 40 % of how it differs within a macroblock, the power of
 //! the variance here 35 %. What a pass shows of the rest is worth having (`refine`).
 

@@ -88,8 +88,8 @@ fn parameters(bytes: &[u8]) -> Result<Params, Problem> {
     Ok(Preset::parse(preset)?.complete(given.into_iter())?)
 }
 
-/// The file, with its lines: width, height, media type, coding, quality and score. What there is
-/// not is empty.
+/// The file, with its lines: width, height, media type, coding, quality and score. A line
+/// without a value is empty.
 fn made(conversion: Conversion, format: Format) -> Made {
     let Conversion {
         webp,

@@ -49,7 +49,7 @@ pub struct Case<'a> {
 pub struct Outcome {
     /// By metric: bytes at equal quality beside the reference's, in percent.
     pub rates: [f64; METRICS.len()],
-    /// The same by the mean of the judges.
+    /// The bytes by the mean of the judges.
     pub judged: f64,
     /// Steps beyond the reference's at equal bytes, by plane: means and the most.
     pub blocks: [f64; 3],

@@ -169,7 +169,7 @@ impl Counts {
     fn distances(&self, quantizers: &[u16; 64], units: &Table<i32>) -> Table<i32> {
         array::from_fn(|column| {
             array::from_fn(|row| {
-                // What the mean of a block is depends on the picture.
+                // The means of blocks are not distributed around 0.
                 if (column, row) == (0, 0) {
                     return 0;
                 }
@@ -211,7 +211,7 @@ fn decay(number: i64, sum: i64) -> i64 {
 struct Centroids {
     /// Half a quantizer: the magnitude from which on a coefficient is not 0.
     halves: Table<i32>,
-    /// What is subtracted from the magnitudes of those.
+    /// The numbers to subtract from the magnitudes of coefficients that are not 0.
     distances: Table<i32>,
 }
 
