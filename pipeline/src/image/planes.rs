@@ -3,9 +3,8 @@
 //! middle. They differ only in the range: JPEG uses all 256 values (JFIF 1.02), WebP keeps Y within
 //! 16 to 235 and U and V within 16 to 240 (RFC 6386, section 9.2).
 
-use super::metadata::orientation::{self, Grid};
+use super::metadata::orientation::{self, Grid, Orientation};
 use super::rectangle::Rectangle;
-use ::image::metadata::Orientation;
 use towebp_encoder::{Cancelled, Workers};
 
 /// A picture in `Y'CbCr` 4:2:0, BT.601 in limited range.

@@ -2,21 +2,112 @@
 
 use crate::image::pixels::{Image, Layout};
 use crate::image::rectangle::Rectangle;
-pub use ::image::metadata::Orientation;
 use std::sync::Mutex;
 use towebp_encoder::{Cancel, Cancelled, Workers};
 
+/// The way in which stored pixels are rotated clockwise, and mirrored after that along their width
+/// or height, so that the picture is upright.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Orientation {
+    /// The pixels are upright.
+    NoTransforms,
+    /// A mirror image.
+    FlipHorizontal,
+    /// Upside down.
+    Rotate180,
+    /// Upside down, and a mirror image.
+    FlipVertical,
+    /// The main diagonal is the axis.
+    Rotate90FlipH,
+    /// The top is at the left.
+    Rotate90,
+    /// The other diagonal is the axis.
+    Rotate270FlipH,
+    /// The top is at the right.
+    Rotate270,
+}
+
+/// The orientations in the order of their numbers in Exif, which begin with 1.
+const BY_NUMBER: [Orientation; 8] = [
+    Orientation::NoTransforms,
+    Orientation::FlipHorizontal,
+    Orientation::Rotate180,
+    Orientation::FlipVertical,
+    Orientation::Rotate90FlipH,
+    Orientation::Rotate90,
+    Orientation::Rotate270FlipH,
+    Orientation::Rotate270,
+];
+
 /// The orientation in Exif data; `None` if the data is damaged or has none.
 pub fn read(exif: &[u8]) -> Option<Orientation> {
-    Orientation::from_exif_chunk(exif.strip_prefix(JPEG_PREFIX).unwrap_or(exif))
+    let tiff = Tiff(exif.strip_prefix(JPEG_PREFIX).unwrap_or(exif));
+    let number = tiff.u16(tiff.orientation()?)?;
+    let index = usize::from(number).checked_sub(1)?;
+    BY_NUMBER.get(index).copied()
 }
 
 /// The prefix of Exif in a JPEG. Some PNG writers keep it.
 pub const JPEG_PREFIX: &[u8] = b"Exif\0\0";
 
-/// Sets the orientation to 1, for upright pixels.
+/// Sets the orientation to 1, for upright pixels, in Exif data without prefix.
 pub fn reset(exif: &mut [u8]) {
-    let _before = Orientation::remove_from_exif_chunk(exif);
+    let tiff = Tiff(exif);
+    let upright = if tiff.is_big_endian() { [0, 1] } else { [1, 0] };
+    if let Some(offset) = tiff.orientation()
+        && let Some(value) = exif.get_mut(offset..offset + 2)
+    {
+        value.copy_from_slice(&upright);
+    }
+}
+
+/// Exif data from its TIFF header on (TIFF 6.0, section 2).
+struct Tiff<'a>(&'a [u8]);
+
+impl Tiff<'_> {
+    /// The offset of the orientation's value, two bytes, in the first directory; `None` if there is
+    /// none. Each entry of a directory has 12 bytes: tag, type, count and value.
+    fn orientation(&self) -> Option<usize> {
+        const TAG: u16 = 0x0112;
+        /// Numbers of two bytes.
+        const SHORT: u16 = 3;
+        if !matches!(self.0.get(..4)?, b"II*\0" | b"MM\0*") {
+            return None;
+        }
+        let directory = self.u32(4)? as usize;
+        let entries = usize::from(self.u16(directory)?);
+        let first = directory.checked_add(2)?;
+        let offsets = (0..entries).map_while(|entry| first.checked_add(12 * entry));
+        for entry in offsets {
+            let (tag, kind, count) = (self.u16(entry)?, self.u16(entry + 2)?, self.u32(entry + 4)?);
+            if (tag, kind, count) == (TAG, SHORT, 1) {
+                return Some(entry + 8);
+            }
+        }
+        None
+    }
+
+    fn is_big_endian(&self) -> bool {
+        self.0.starts_with(b"MM")
+    }
+
+    fn u16(&self, offset: usize) -> Option<u16> {
+        let bytes = *self.0.get(offset..)?.first_chunk()?;
+        Some(if self.is_big_endian() {
+            u16::from_be_bytes(bytes)
+        } else {
+            u16::from_le_bytes(bytes)
+        })
+    }
+
+    fn u32(&self, offset: usize) -> Option<u32> {
+        let bytes = *self.0.get(offset..)?.first_chunk()?;
+        Some(if self.is_big_endian() {
+            u32::from_be_bytes(bytes)
+        } else {
+            u32::from_le_bytes(bytes)
+        })
+    }
 }
 
 /// Rotates and mirrors the picture so that it is upright without the tag.
