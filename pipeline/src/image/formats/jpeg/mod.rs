@@ -9,12 +9,15 @@
 //! found, without metadata and without the bytes between them.
 
 mod averaged;
+mod bits;
+mod blocks;
 mod centroids;
 mod decoder;
 mod header;
 mod profile;
 mod rows;
 mod scaled;
+mod scan_header;
 mod scans;
 mod segments;
 mod skim;

@@ -8,8 +8,9 @@ use super::decoder::{
     BYTES_PER_CHECK, LibraryDecoder, PADDING_AND_END, ends_too_early, invalid, options,
 };
 use super::header::Header;
+use super::scan_header::ScanHeader;
 use super::segments::Segment;
-use super::skim::ScanHeader;
+use super::skim;
 use crate::image::error::DecodeError;
 use crate::image::planes::{Planes, limit_chroma, limit_luma};
 use crate::image::reader::CancellableReader;
@@ -157,7 +158,7 @@ impl<'a> LowerPart<'a> {
     ) -> Option<&'b [u8]> {
         let Some(number) = self.restart else {
             let header = ScanHeader::read(self.segments)?;
-            let data = header.data_from_row(self.scan, self.mcu_row, self.mcus, go_on)?;
+            let data = skim::data_from_row(&header, self.scan, self.mcu_row, self.mcus, go_on)?;
             return Some(skimmed.get_or_init(|| data));
         };
         let markers = self.scan.windows(2).enumerate();

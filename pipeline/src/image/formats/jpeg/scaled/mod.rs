@@ -10,15 +10,13 @@
 //! Data that no usual writer makes have no result here: the library's decoder then decodes all of
 //! it, and reports the fault.
 
-mod bits;
-mod codes;
 mod transform;
 
+use super::bits::{Bits, Cursor};
+use super::blocks::{Block, BlockReader};
 use super::header::Header;
-use super::skim::{Coded, ScanHeader};
+use super::scan_header::{Coded, ScanHeader};
 use crate::image::pixels::{Image, Layout};
-use bits::{Bits, Cursor};
-use codes::{Block, BlockReader};
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch};
 use towebp_encoder::{Cancel, Cancelled};

@@ -2,7 +2,7 @@
 //! Products are rounded before they are added, and sums have one order, so that the result is the
 //! same with all of them.
 
-use super::codes::Block;
+use crate::image::formats::jpeg::blocks::Block;
 use fearless_simd::prelude::*;
 use fearless_simd::{f32x4, f32x8, i32x4, i32x8};
 

@@ -2,8 +2,7 @@
 //! time where they are only passed over.
 
 use super::bits::{Buffer, Cursor};
-use crate::image::formats::jpeg::skim::{Coded, END_OF_BLOCK, MOST_AC_BITS, MOST_DC_BITS};
-use crate::image::formats::jpeg::skim::{SIXTEEN_ZEROS, Table};
+use super::scan_header::{Coded, END_OF_BLOCK, MOST_AC_BITS, MOST_DC_BITS, SIXTEEN_ZEROS, Table};
 
 /// The number of entries of the tables of AC coefficients, which are looked up by the next 11 bits,
 /// and of those of DC differences, which are shorter.
@@ -290,6 +289,22 @@ impl BlockReader {
         }
         let (block, _) = block.split_first_chunk()?;
         Some((*block, energy))
+    }
+
+    /// Consumes a block without its energy. Its DC coefficient is a difference to `prediction`, which
+    /// becomes it. Returns the place of its AC coefficients.
+    #[inline(always)]
+    pub fn pass(
+        &self,
+        cursor: &mut Cursor,
+        buffer: &Buffer,
+        prediction: &mut i16,
+    ) -> Option<Cursor> {
+        cursor.refill(buffer);
+        *prediction = prediction.checked_add(self.dc.take(cursor)?.value() as i16)?;
+        let behind = *cursor;
+        self.skip(cursor, buffer, self.steps.as_ref()?, 0)?;
+        Some(behind)
     }
 
     /// Puts coefficient number `at` to its place.

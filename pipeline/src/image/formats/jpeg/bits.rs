@@ -20,7 +20,7 @@ pub type Buffer = [u8; BUFFER];
 pub struct Cursor {
     /// The next bits, from the highest on.
     pub next: u64,
-    /// How many of them are valid.
+    /// The number of them that are valid.
     count: u32,
     /// The place of the next byte that is not among them.
     at: usize,
@@ -44,8 +44,14 @@ impl Cursor {
         self.count -= count;
     }
 
-    /// The number of bits that are consumed.
-    fn consumed(&self) -> usize {
+    /// The next `count` bits, 1 to 32, which have to be valid.
+    #[inline(always)]
+    pub fn peek(&self, count: u32) -> u32 {
+        (self.next >> (64 - count)) as u32
+    }
+
+    /// The number of bits of the buffer that are consumed.
+    pub fn consumed(&self) -> usize {
         self.at * 8 - self.count as usize
     }
 }
@@ -89,9 +95,11 @@ impl<'a> Bits<'a> {
         self.fill(cursor)
     }
 
+    /// Fills the buffer, which then begins with the next bits, or is at the end; `None` if more were
+    /// consumed than there are.
     #[inline(never)]
-    fn fill(&mut self, mut cursor: Cursor) -> Option<Cursor> {
-        let left = (self.filled * 8).checked_sub(cursor.consumed())?;
+    pub fn fill(&mut self, mut cursor: Cursor) -> Option<Cursor> {
+        let left = self.left(cursor)?;
         if self.is_at_end {
             return Some(cursor);
         }
@@ -127,6 +135,26 @@ impl<'a> Bits<'a> {
         Some(cursor)
     }
 
+    /// The number of bits in the buffer that are not consumed; `None` if more were consumed.
+    pub fn left(&self, cursor: Cursor) -> Option<usize> {
+        (self.filled * 8).checked_sub(cursor.consumed())
+    }
+
+    /// Whether the buffer has all bits up to the end or a marker.
+    pub fn is_at_end(&self) -> bool {
+        self.is_at_end
+    }
+
+    /// Whether the buffer has all that was left of the data.
+    pub fn is_read(&self) -> bool {
+        self.source.is_empty()
+    }
+
+    /// The most bytes that are not consumed.
+    pub fn bytes_to_come(&self) -> usize {
+        self.filled + self.source.len()
+    }
+
     /// Goes on behind the restart marker that comes next; `None` if none does.
     pub fn restart(&mut self, cursor: Cursor) -> Option<Cursor> {
         self.end(cursor)?;
@@ -143,7 +171,7 @@ impl<'a> Bits<'a> {
     /// consumed.
     pub fn end(&mut self, mut cursor: Cursor) -> Option<()> {
         cursor = self.fill(cursor)?;
-        let left = (self.filled * 8).checked_sub(cursor.consumed())?;
+        let left = self.left(cursor)?;
         if !self.is_at_end || left >= 8 {
             return None;
         }
