@@ -59,7 +59,7 @@ pub fn convert(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
     };
     let viewer = Viewer::of(&context.session);
     let markup = document_with(paths::CONVERT_SCRIPT, "Convert", viewer, &content);
-    Ok(Outcome::page_that_converts(markup, token))
+    Ok(Outcome::page_that_converts(markup, Some(token)))
 }
 
 /// Where pictures are chosen. The script makes it take many.

@@ -25,6 +25,8 @@ pub struct Page {
     pub status: PageStatus,
     /// Whether everybody without cookies gets the same, so that caches may keep it.
     pub is_public: bool,
+    /// Whether it converts by the WebAssembly that this server serves.
+    pub converts: bool,
     /// The token of the page's own conversions.
     pub token: Option<String>,
 }
@@ -70,12 +72,12 @@ pub enum SessionChange {
 
 impl Page {
     fn new(markup: Markup, status: PageStatus) -> Page {
-        let (is_public, token) = (false, None);
         Page {
             markup,
             status,
-            is_public,
-            token,
+            is_public: false,
+            converts: false,
+            token: None,
         }
     }
 }
@@ -91,10 +93,11 @@ impl Outcome {
         Outcome::Page(Page::new(markup, status))
     }
 
-    /// A page whose own conversions use this token.
-    pub fn page_that_converts(markup: Markup, token: String) -> Outcome {
+    /// A page that converts in the browser, and with this token by the server.
+    pub fn page_that_converts(markup: Markup, token: Option<String>) -> Outcome {
         Outcome::Page(Page {
-            token: Some(token),
+            token,
+            converts: true,
             ..Page::new(markup, PageStatus::Shown)
         })
     }

@@ -77,9 +77,8 @@ pub fn start(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
     let viewer = session.as_ref().map_or(Viewer::Guest, Viewer::of);
     let script = MODULE.map_or(paths::SCRIPT, |_| paths::START_SCRIPT);
     let title = "Pictures to WebP";
-    Ok(Outcome::page(document_with(
-        script, title, viewer, &content,
-    )))
+    let page = document_with(script, title, viewer, &content);
+    Ok(Outcome::page_that_converts(page, None))
 }
 
 /// Where a picture is converted without an account, by the visitor's own browser. The script shows

@@ -34,8 +34,17 @@ const TOKEN_CHANGES: Rate = Rate {
 
 /// Allows files of this server, and nothing inline. `blob:` is the pictures on the pages that
 /// convert, whose browsers compile the WebAssembly that this server serves.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self' 'wasm-unsafe-eval'; img-src 'self' blob:; \
-      connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+fn content_security_policy(converts: bool) -> String {
+    let [webassembly, pictures] = if converts {
+        [" 'wasm-unsafe-eval'", " blob:"]
+    } else {
+        ["", ""]
+    };
+    format!(
+        "default-src 'none'; style-src 'self'; script-src 'self'{webassembly}; img-src 'self'{pictures}; \
+         connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    )
+}
 
 /// Checks the head of a form; the event loop calls it.
 ///
@@ -271,7 +280,7 @@ pub fn problem(request: &Request, methods: &str, problem: Problem) -> Response {
         request_id: request.id.as_str(),
         again,
     });
-    with_problem_headers(html(row.status, markup.into_string()), problem)
+    with_problem_headers(html(row.status, markup.into_string(), false), problem)
 }
 
 fn context<'a>(
@@ -352,19 +361,19 @@ fn shown(settings: &Settings, page: Page) -> Response {
     };
     let name = settings.token_cookie();
     let cookie = |token: String| set_cookie(settings, name, &token, "Strict", None);
-    html(status, page.markup.into_string())
+    html(status, page.markup.into_string(), page.converts)
         .header("Cache-Control", caching)
         .header_if("Vary", vary)
         .header_if("Set-Cookie", page.token.map(cookie))
         .header_if("Retry-After", retry_after)
 }
 
-fn html(status: u16, text: String) -> Response {
+fn html(status: u16, text: String, converts: bool) -> Response {
     Response::with_policy(
         status,
         "text/html; charset=utf-8",
         text,
-        CONTENT_SECURITY_POLICY,
+        &content_security_policy(converts),
     )
     // A site that opened the page in a new window cannot reach that window.
     .header("Cross-Origin-Opener-Policy", "same-origin")

@@ -101,12 +101,17 @@ fn a_worker_may_load_its_scripts_and_run_the_module() {
         policy,
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; frame-ancestors 'none'"
     );
-    let page = get(&server, "/", &[]);
-    let policy = page.header("content-security-policy").expect("it has one");
-    assert!(
-        policy.contains("script-src 'self' 'wasm-unsafe-eval';") && !policy.contains("'unsafe-"),
-        "{policy}"
-    );
+    for (path, converts) in [("/", true), ("/docs", false)] {
+        let page = get(&server, path, &[]);
+        let policy = page.header("content-security-policy").expect("it has one");
+        let script = if converts {
+            "script-src 'self' 'wasm-unsafe-eval';"
+        } else {
+            "script-src 'self';"
+        };
+        assert!(policy.contains(script), "{path}: {policy}");
+        assert!(!policy.contains("'unsafe-"), "{path}: {policy}");
+    }
     let other = get(&server, "/browser/index.js", &[]);
     let policy = other.header("content-security-policy").expect("it has one");
     assert_eq!(policy, "default-src 'none'; frame-ancestors 'none'");
