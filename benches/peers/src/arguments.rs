@@ -60,6 +60,9 @@ pub struct Arguments {
     /// crops of the original, of libwebp's method 4 and of ours at its bytes
     #[argh(option)]
     pub sheet: Option<PathBuf>,
+    /// scores of the WebP files in this folder that are named as the pictures, and nothing else
+    #[argh(option)]
+    pub scores: Option<PathBuf>,
     /// search constants of the encoder jointly (CMA-ES) and measure nothing else: their names, or
     /// all. Bytes by the mean of judges (SSIMULACRA2, DSSIM, Butteraugli, MS-SSIM) on the middle of
     /// each picture of the tuning halves, with steps at macroblock edges, drift of color, PSNR-Y,

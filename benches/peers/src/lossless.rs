@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use towebp_pipeline::image::Layout;
 use towebp_encoder::{self as webp, ColorType, Effort, Encoder};
+use towebp_pipeline::image::Layout;
 
 use crate::measure::{cpu_time, median};
 use crate::{libwebp, output, picture, report};

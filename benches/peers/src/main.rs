@@ -19,6 +19,7 @@ mod picture;
 mod plot;
 mod progress;
 mod report;
+mod scores;
 mod search;
 mod sheet;
 
@@ -62,6 +63,9 @@ fn run(arguments: Arguments) -> Result<(), String> {
             jobs,
         };
         return animation::run(&arguments.pictures, &settings);
+    }
+    if let Some(folder) = &arguments.scores {
+        return scores::run(&arguments.pictures, folder);
     }
     if arguments.search.is_some() {
         return search(&arguments);
