@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::address::{Address, socket_path};
-use super::protocol::{Answer, Request, answer};
+use super::protocol::{AdminRequest, Answer, answer};
 use crate::store::{self, Backup, Findings, OpenError, Settings, Store};
 
 /// How long to wait for another command to release the data folder, or for a server that is
@@ -60,7 +60,7 @@ impl AdminClient {
     ///
     /// # Errors
     /// A sentence for the operator: the request was rejected, or the server gave no answer.
-    pub fn send(&self, request: Request) -> Result<Answer, String> {
+    pub fn send(&self, request: AdminRequest) -> Result<Answer, String> {
         let answer = match &self.0 {
             Access::Direct(store) => answer(store, request),
             Access::Server(data) => exchange(data, &request, ANSWER_TIMEOUT)?.0,
@@ -84,7 +84,7 @@ pub fn backup(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<u64, String> {
     match open_data(data, || store::open_snapshot(data))? {
-        Access::Server(data) => match exchange(&data, &Request::Backup, ANSWER_TIMEOUT)? {
+        Access::Server(data) => match exchange(&data, &AdminRequest::Backup, ANSWER_TIMEOUT)? {
             (Answer::Backup, rows) => store::receive_backup(backup, rows, progress),
             (other, _) => Err(unexpected(other)),
         },
@@ -101,7 +101,7 @@ pub fn check(data: &Path) -> Result<(Findings, bool), String> {
     let path = store::database_path(data);
     match open_data(data, || store::check_file(&path))? {
         Access::Direct(findings) => Ok((findings, false)),
-        Access::Server(data) => match exchange(&data, &Request::Check, CHECK_TIMEOUT)? {
+        Access::Server(data) => match exchange(&data, &AdminRequest::Check, CHECK_TIMEOUT)? {
             (Answer::Checked(findings), _) => Ok((findings, true)),
             (other, _) => Err(unexpected(other)),
         },
@@ -133,7 +133,7 @@ fn open_data<T>(data: &Path, open: impl Fn() -> Result<T, OpenError>) -> Result<
 /// Sends a request; returns the answer and the stream of what follows it.
 fn exchange(
     data: &Path,
-    request: &Request,
+    request: &AdminRequest,
     timeout: Duration,
 ) -> Result<(Answer, BufReader<UnixStream>), String> {
     try_exchange(data, request, timeout).map_err(|error| {
@@ -146,7 +146,7 @@ fn exchange(
 
 fn try_exchange(
     data: &Path,
-    request: &Request,
+    request: &AdminRequest,
     timeout: Duration,
 ) -> io::Result<(Answer, BufReader<UnixStream>)> {
     let mut stream = connect(data)?;

@@ -11,7 +11,7 @@ mod protocol;
 mod server;
 
 pub use client::{AdminClient, backup, check, unexpected};
-pub use protocol::{AccountUsage, Answer, LimitChange, Request};
+pub use protocol::{AccountUsage, AdminRequest, Answer, LimitChange};
 pub use server::{AdminSocket, serve};
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ use crate::store::{
 /// A request. It has no `Debug`: a password must not reach a log.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Request {
+pub enum AdminRequest {
     /// Make an account.
     Create {
         /// Its address.
@@ -161,23 +161,23 @@ pub struct AccountUsage {
     pub tokens: Vec<TokenUsage>,
 }
 
-impl Request {
+impl AdminRequest {
     /// Whether it reads the whole store, for which other requests should not wait.
     pub fn takes_long(&self) -> bool {
-        matches!(self, Request::Check | Request::Backup)
+        matches!(self, AdminRequest::Check | AdminRequest::Backup)
     }
 }
 
 /// Carries out a request. The rows of a backup are not part of this: the caller sends them.
-pub fn answer(store: &Store, request: Request) -> Answer {
+pub fn answer(store: &Store, request: AdminRequest) -> Answer {
     let answer = try_answer(store, request).unwrap_or_else(Answer::Rejected);
     store.wait_until_in_force();
     answer
 }
 
-fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {
+fn try_answer(store: &Store, request: AdminRequest) -> Result<Answer, String> {
     match request {
-        Request::Create { email, password } => {
+        AdminRequest::Create { email, password } => {
             let created = store.create_account(&email, password.as_deref());
             let account = created.map_err(|error| match error {
                 CreateAccountError::Exists => taken(&email),
@@ -185,7 +185,7 @@ fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {
             })?;
             Ok(Answer::Text(store.token(account.id).map_err(sentence)?))
         }
-        Request::List => {
+        AdminRequest::List => {
             let accounts = store.accounts().map_err(sentence)?.into_iter();
             let listed = accounts.map(|account| {
                 let totals = store.usage_totals(account.id)?;
@@ -194,18 +194,18 @@ fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {
             let listed: Result<_, StoreError> = listed.collect();
             Ok(Answer::Accounts(listed.map_err(sentence)?))
         }
-        Request::Check => {
+        AdminRequest::Check => {
             let findings = store.snapshot().and_then(|snapshot| snapshot.check());
             Ok(Answer::Checked(findings.map_err(sentence)?))
         }
-        Request::Backup => Ok(Answer::Backup),
-        Request::Invite => Ok(Answer::Text(store.invite().map_err(sentence)?)),
-        Request::Token { email, name } => {
+        AdminRequest::Backup => Ok(Answer::Backup),
+        AdminRequest::Invite => Ok(Answer::Text(store.invite().map_err(sentence)?)),
+        AdminRequest::Token { email, name } => {
             let account = find(store, &email)?;
             let token = named(store, &account, name.as_deref())?;
             Ok(Answer::Text(store.token_text(account.id, &token)))
         }
-        Request::SetToken { email, settings } => {
+        AdminRequest::SetToken { email, settings } => {
             let account = find(store, &email)?;
             let token = match named(store, &account, Some(&settings.name)) {
                 Ok(token) => store.change_token(account.id, token.number, settings),
@@ -214,19 +214,19 @@ fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {
             let token = token.map_err(sentence)?;
             Ok(Answer::Text(store.token_text(account.id, &token)))
         }
-        Request::DeleteToken { email, name } => {
+        AdminRequest::DeleteToken { email, name } => {
             let account = find(store, &email)?;
             let token = named(store, &account, Some(&name))?;
             let deleted = store.delete_token(account.id, token.number);
             deleted.map_err(sentence)?;
             Ok(Answer::Changed)
         }
-        Request::Usage { email } => {
+        AdminRequest::Usage { email } => {
             let account = find(store, &email)?;
             let usage = usage(store, &account).map_err(sentence)?;
             Ok(Answer::Usage(Box::new(usage)))
         }
-        Request::Restrict {
+        AdminRequest::Restrict {
             email,
             per_minute,
             monthly,
@@ -236,7 +236,7 @@ fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {
             restrict(store, &account, per_minute, monthly, disable)?;
             Ok(Answer::Changed)
         }
-        Request::Rotate {
+        AdminRequest::Rotate {
             email,
             name,
             overlap_hours,
@@ -244,7 +244,7 @@ fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {
             let account = find(store, &email)?;
             rotate(store, &account, name.as_deref(), overlap_hours).map(Answer::Text)
         }
-        Request::Email { email, new } => {
+        AdminRequest::Email { email, new } => {
             let account = find(store, &email)?;
             let set = store.set_email(account.id, &new);
             set.map_err(|error| match error {
@@ -254,7 +254,7 @@ fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {
             })?;
             Ok(Answer::Changed)
         }
-        Request::Password { email, password } => {
+        AdminRequest::Password { email, password } => {
             let account = find(store, &email)?;
             let set = store.set_password(account.id, &password);
             set.map_err(|error| match error {
@@ -263,7 +263,7 @@ fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {
             })?;
             Ok(Answer::Changed)
         }
-        Request::Delete { email } => {
+        AdminRequest::Delete { email } => {
             let account = find(store, &email)?;
             if store.delete_account(account.id).map_err(sentence)? {
                 Ok(Answer::Changed)

@@ -14,7 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::address::{Address, socket_path};
-use super::protocol::{Answer, Request, answer};
+use super::protocol::{AdminRequest, Answer, answer};
 use crate::store::Store;
 
 /// How long a client may take to send its request or to take its answer. The command line sends a
@@ -153,7 +153,7 @@ fn log_failure(serve: impl FnOnce() -> io::Result<()>) -> bool {
 }
 
 /// The request. `None` if the client sent nothing, or sent something else, which was rejected.
-fn read_request(stream: &mut UnixStream) -> io::Result<Option<Request>> {
+fn read_request(stream: &mut UnixStream) -> io::Result<Option<AdminRequest>> {
     let Some(line) = read_line(stream)? else {
         return Ok(None);
     };
@@ -175,7 +175,7 @@ fn send(stream: &mut UnixStream, answer: &Answer) -> io::Result<()> {
 fn answer_long(
     store: &Store,
     mut stream: UnixStream,
-    request: Request,
+    request: AdminRequest,
     ending: &AtomicBool,
 ) -> io::Result<()> {
     let answer = answer(store, request);

@@ -207,7 +207,7 @@ fn a_silent_client_delays_the_next_for_two_seconds_at_most() {
 }
 
 impl AdminClient {
-    fn text(&self, request: Request) -> Result<String, String> {
+    fn text(&self, request: AdminRequest) -> Result<String, String> {
         match self.send(request)? {
             Answer::Text(text) => Ok(text),
             _ => panic!("it is no text"),
@@ -215,21 +215,21 @@ impl AdminClient {
     }
 
     fn create(&self, email: &str, password: Option<&str>) -> Result<String, String> {
-        self.text(Request::Create {
+        self.text(AdminRequest::Create {
             email: email.to_owned(),
             password: password.map(str::to_owned),
         })
     }
 
     fn token(&self, email: &str) -> Result<String, String> {
-        self.text(Request::Token {
+        self.text(AdminRequest::Token {
             email: email.to_owned(),
             name: None,
         })
     }
 
     fn rotate(&self, email: &str) -> Result<String, String> {
-        self.text(Request::Rotate {
+        self.text(AdminRequest::Rotate {
             email: email.to_owned(),
             name: None,
             overlap_hours: 0,
@@ -237,21 +237,21 @@ impl AdminClient {
     }
 
     fn list(&self) -> Result<Vec<(Account, u64)>, String> {
-        match self.send(Request::List)? {
+        match self.send(AdminRequest::List)? {
             Answer::Accounts(accounts) => Ok(accounts),
             _ => panic!("it is no list"),
         }
     }
 
     fn set_password(&self, email: &str, password: &str) -> Result<Answer, String> {
-        self.send(Request::Password {
+        self.send(AdminRequest::Password {
             email: email.to_owned(),
             password: password.to_owned(),
         })
     }
 
     fn delete(&self, email: &str) -> Result<Answer, String> {
-        self.send(Request::Delete {
+        self.send(AdminRequest::Delete {
             email: email.to_owned(),
         })
     }

@@ -9,7 +9,7 @@ use super::names::{escaped, shown};
 use super::output::Output;
 use super::shared::must_exist;
 use super::terminal;
-use crate::admin::{AccountUsage, AdminClient, Answer, LimitChange, Request, unexpected};
+use crate::admin::{AccountUsage, AdminClient, AdminRequest, Answer, LimitChange, unexpected};
 use crate::process::interrupt::Outputs;
 use crate::store::{self, Limits, Settings, TokenSettings, end_of_day};
 use command::{Action, Create, Delete, DeleteToken, Email, Rotate, SetEmail, SetToken};
@@ -77,10 +77,10 @@ fn run_with(command: &Account, streams: &mut Streams<'_>) -> Result<(), Failure>
 
 /// The request of an action other than [`Action::Create`], and the line for people once it is
 /// carried out, if it has no other result.
-fn request(action: &Action, streams: &mut Streams<'_>) -> Result<(Request, String), Failure> {
+fn request(action: &Action, streams: &mut Streams<'_>) -> Result<(AdminRequest, String), Failure> {
     let result = |request| Ok((request, String::new()));
     let email = |email: &Email| email.email.clone();
-    let restrict = |account: &Email, per_minute, monthly, disable| Request::Restrict {
+    let restrict = |account: &Email, per_minute, monthly, disable| AdminRequest::Restrict {
         email: email(account),
         per_minute,
         monthly,
@@ -89,29 +89,29 @@ fn request(action: &Action, streams: &mut Streams<'_>) -> Result<(Request, Strin
     let keep = LimitChange::Keep;
     match action {
         Action::Create(_) => unreachable!("the caller carries it out"),
-        Action::List => result(Request::List),
-        Action::Invite => result(Request::Invite),
-        Action::Token(token) => result(Request::Token {
+        Action::List => result(AdminRequest::List),
+        Action::Invite => result(AdminRequest::Invite),
+        Action::Token(token) => result(AdminRequest::Token {
             email: email(&token.account),
             name: token.name.clone(),
         }),
-        Action::Rotate(Rotate { token, overlap }) => result(Request::Rotate {
+        Action::Rotate(Rotate { token, overlap }) => result(AdminRequest::Rotate {
             email: email(&token.account),
             name: token.name.clone(),
             overlap_hours: *overlap,
         }),
-        Action::SetToken(token) => result(Request::SetToken {
+        Action::SetToken(token) => result(AdminRequest::SetToken {
             email: email(&token.account),
             settings: token_settings(token).map_err(Failure::Usage)?,
         }),
         Action::DeleteToken(DeleteToken { account, name }) => Ok((
-            Request::DeleteToken {
+            AdminRequest::DeleteToken {
                 email: email(account),
                 name: name.clone(),
             },
             format!("the token {:?} is deleted", name.trim()),
         )),
-        Action::Usage(account) => result(Request::Usage {
+        Action::Usage(account) => result(AdminRequest::Usage {
             email: email(account),
         }),
         Action::Limit(limit) if limit.rate.or(limit.monthly).is_none() => Err(Failure::Usage(
@@ -132,14 +132,14 @@ fn request(action: &Action, streams: &mut Streams<'_>) -> Result<(Request, Strin
             format!("the account {} may convert", account.email.trim()),
         )),
         Action::SetEmail(SetEmail { account, new }) => Ok((
-            Request::Email {
+            AdminRequest::Email {
                 email: email(account),
                 new: new.clone(),
             },
             format!("the account {} is {} now", account.email.trim(), new.trim()),
         )),
         Action::Password(account) => Ok((
-            Request::Password {
+            AdminRequest::Password {
                 email: email(account),
                 password: streams.read_password()?,
             },
@@ -157,7 +157,7 @@ fn request(action: &Action, streams: &mut Streams<'_>) -> Result<(Request, Strin
             }
             let note = format!("the account {name} is deleted");
             let email = name.clone();
-            Ok((Request::Delete { email }, note))
+            Ok((AdminRequest::Delete { email }, note))
         }
     }
 }
@@ -251,7 +251,7 @@ fn create_account(
         .transpose()?;
     let output = TokenOutput::at(&create.file, email);
     let client = open(settings, streams)?;
-    let token = Request::Token {
+    let token = AdminRequest::Token {
         email: email.clone(),
         name: None,
     };
@@ -264,7 +264,7 @@ fn create_account(
     }
     let output = output?;
     let email = email.clone();
-    match client.send(Request::Create { email, password })? {
+    match client.send(AdminRequest::Create { email, password })? {
         Answer::Text(token) => Ok(output.write(streams, &token)?),
         other => Err(Failure::Failed(unexpected(other))),
     }

@@ -7,10 +7,10 @@ const MAX_NAMED: usize = 5;
 
 /// Problems by kind.
 #[derive(Default)]
-pub struct Problems(BTreeMap<&'static str, Kind>);
+pub struct Problems(BTreeMap<&'static str, ProblemKind>);
 
 #[derive(Default)]
-struct Kind {
+struct ProblemKind {
     count: u64,
     names: Vec<String>,
 }
@@ -40,7 +40,7 @@ impl Problems {
     }
 }
 
-fn sentence((what, kind): (&&'static str, &Kind)) -> String {
+fn sentence((what, kind): (&&'static str, &ProblemKind)) -> String {
     let more = kind.count - kind.names.len() as u64;
     let more = match more {
         0 => String::new(),

@@ -16,7 +16,7 @@ use crate::store::token_number::TokenNumber;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     Int,
     MaybeInt,
     Small,
@@ -26,10 +26,10 @@ pub enum Kind {
     Bytes,
 }
 
-impl Kind {
+impl ColumnType {
     /// The type as in a statement that makes a table.
     pub fn declaration(self) -> String {
-        let is_null = matches!(self, Kind::MaybeInt | Kind::MaybeText);
+        let is_null = matches!(self, ColumnType::MaybeInt | ColumnType::MaybeText);
         format!("{}{}", self.name(), if is_null { "" } else { " NOT NULL" })
     }
 
@@ -41,11 +41,11 @@ impl Kind {
     /// The types of one value and of an array of them.
     fn types(self) -> (Type, Type) {
         match self {
-            Kind::Int | Kind::MaybeInt => (Type::INT8, Type::INT8_ARRAY),
-            Kind::Small => (Type::INT2, Type::INT2_ARRAY),
-            Kind::Text | Kind::MaybeText => (Type::TEXT, Type::TEXT_ARRAY),
-            Kind::Uuid => (Type::UUID, Type::UUID_ARRAY),
-            Kind::Bytes => (Type::BYTEA, Type::BYTEA_ARRAY),
+            ColumnType::Int | ColumnType::MaybeInt => (Type::INT8, Type::INT8_ARRAY),
+            ColumnType::Small => (Type::INT2, Type::INT2_ARRAY),
+            ColumnType::Text | ColumnType::MaybeText => (Type::TEXT, Type::TEXT_ARRAY),
+            ColumnType::Uuid => (Type::UUID, Type::UUID_ARRAY),
+            ColumnType::Bytes => (Type::BYTEA, Type::BYTEA_ARRAY),
         }
     }
 }
@@ -64,18 +64,18 @@ pub enum Cell {
     Uuid(Uuid),
     Bytes(Vec<u8>),
     /// The values of several rows.
-    List(Kind, Vec<Cell>),
+    List(ColumnType, Vec<Cell>),
 }
 
 impl Cell {
     /// The type that it is sent as.
     pub fn sql_type(&self) -> Type {
         let kind = match self {
-            Cell::Int(_) | Cell::TooLarge(_) => Kind::Int,
-            Cell::Small(_) => Kind::Small,
-            Cell::Null | Cell::Text(_) => Kind::Text,
-            Cell::Uuid(_) => Kind::Uuid,
-            Cell::Bytes(_) => Kind::Bytes,
+            Cell::Int(_) | Cell::TooLarge(_) => ColumnType::Int,
+            Cell::Small(_) => ColumnType::Small,
+            Cell::Null | Cell::Text(_) => ColumnType::Text,
+            Cell::Uuid(_) => ColumnType::Uuid,
+            Cell::Bytes(_) => ColumnType::Bytes,
             Cell::List(kind, _) => return kind.types().1,
         };
         kind.types().0
@@ -243,13 +243,13 @@ impl<'a> Fields<'a> {
     }
 
     /// The next column as a cell. It is not null.
-    pub fn cell(&mut self, kind: Kind) -> Result<Cell> {
+    pub fn cell(&mut self, kind: ColumnType) -> Result<Cell> {
         Ok(match kind {
-            Kind::Int | Kind::MaybeInt => Cell::Int(self.get()?),
-            Kind::Small => Cell::Small(self.get()?),
-            Kind::Text | Kind::MaybeText => Cell::Text(self.get()?),
-            Kind::Uuid => Cell::Uuid(self.get()?),
-            Kind::Bytes => Cell::Bytes(self.get()?),
+            ColumnType::Int | ColumnType::MaybeInt => Cell::Int(self.get()?),
+            ColumnType::Small => Cell::Small(self.get()?),
+            ColumnType::Text | ColumnType::MaybeText => Cell::Text(self.get()?),
+            ColumnType::Uuid => Cell::Uuid(self.get()?),
+            ColumnType::Bytes => Cell::Bytes(self.get()?),
         })
     }
 

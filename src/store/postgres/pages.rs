@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tokio_postgres::Row;
 
-use super::cell::{Cell, Fields, Kind};
+use super::cell::{Cell, ColumnType, Fields};
 use super::connection::Link;
 use super::fault::{Fault, Result};
 use super::pool::Session;
@@ -98,7 +98,7 @@ impl<T> Pages<T> {
         self.is_end = page.len() < PAGE;
         for row in page {
             let first = match self.table.columns[0].1 {
-                Kind::Int => Fields::of(row).read::<i64>()?.cast_unsigned(),
+                ColumnType::Int => Fields::of(row).read::<i64>()?.cast_unsigned(),
                 _ => 0,
             };
             self.rows

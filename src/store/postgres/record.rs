@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use uuid::Uuid;
 
-use super::cell::{self, Cell, Fields, Kind, cells};
+use super::cell::{self, Cell, ColumnType, Fields, cells};
 use super::connection::Link;
 use super::fault::Result;
 use super::ids;
@@ -181,10 +181,10 @@ async fn send(link: &Link, replica: Uuid, part: &[Recorded<'_>]) -> Result<Count
     }
     let mut parameters = rows.into_columns();
     parameters.extend([
-        Cell::List(Kind::Int, months),
-        Cell::List(Kind::Int, days),
+        Cell::List(ColumnType::Int, months),
+        Cell::List(ColumnType::Int, days),
         replica.into(),
-        Cell::List(Kind::Int, keys),
+        Cell::List(ColumnType::Int, keys),
     ]);
     let mut counts = Counts::default();
     for row in &link.query_prepared(RECORD, &parameters).await? {

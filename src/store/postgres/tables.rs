@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::cell::{self, Cell, Columns, Kind};
+use super::cell::{self, Cell, ColumnType, Columns};
 use super::connection::Link;
 use super::fault::{Class, Fault, Result};
 
@@ -18,7 +18,7 @@ pub struct Table {
     /// The number of columns of the primary key.
     pub key: usize,
     /// The columns with their types.
-    pub columns: &'static [(&'static str, Kind)],
+    pub columns: &'static [(&'static str, ColumnType)],
 }
 
 macro_rules! tables {
@@ -28,7 +28,7 @@ macro_rules! tables {
             pub const $table: Table = Table {
                 name: $name,
                 key: $key,
-                columns: &[$((stringify!($column), Kind::$kind)),*],
+                columns: &[$((stringify!($column), ColumnType::$kind)),*],
             };
         )*
         const ALL: &[&Table] = &[$(&$table),*];

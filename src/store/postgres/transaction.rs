@@ -3,7 +3,7 @@
 
 use uuid::Uuid;
 
-use super::cell::{self, Cell, Fields, Kind, cells};
+use super::cell::{self, Cell, ColumnType, Fields, cells};
 use super::connection::Link;
 use super::fault::{Class, Fault, Result};
 use super::row;
@@ -228,7 +228,7 @@ impl Transaction for SqlRows<'_> {
         }
         let cookies = cookies.iter().map(|it| (*it).into()).collect();
         let sql = "DELETE FROM sessions WHERE cookie = ANY ($1)";
-        let cookies = [Cell::List(Kind::Bytes, cookies)];
+        let cookies = [Cell::List(ColumnType::Bytes, cookies)];
         self.link.execute(sql, &cookies).await
     }
 

@@ -206,7 +206,7 @@ fn with_height(mut headers: Vec<u8>, frame: usize, height: usize) -> Option<Vec<
 }
 
 /// The state of the lower part.
-enum Outcome<'b> {
+enum LowerOutcome<'b> {
     Done,
     /// The helper's core was needed elsewhere after so many rows.
     Unfinished(Box<LibraryDecoder<'b>>, usize),
@@ -236,15 +236,15 @@ fn decode_in_two(
         let go_on = || Ok(cancel.check().map(|()| true)?);
         decode_rows(decoder, &mut upper, lower.first_row, go_on)?;
         if !is_begun.swap(true, Ordering::Relaxed) {
-            return Ok(Outcome::Failed);
+            return Ok(LowerOutcome::Failed);
         }
         let outcome = helper.ok().and_then(|helper| helper.join().ok());
-        Ok::<_, DecodeError>(outcome.unwrap_or(Outcome::Failed))
+        Ok::<_, DecodeError>(outcome.unwrap_or(LowerOutcome::Failed))
     })?;
     Ok(match outcome {
-        Outcome::Done => true,
-        Outcome::Failed => false,
-        Outcome::Unfinished(mut decoder, done) => {
+        LowerOutcome::Done => true,
+        LowerOutcome::Failed => false,
+        LowerOutcome::Unfinished(mut decoder, done) => {
             let (_, rest) = rows.split_at(lower.first_row + done);
             decode_rest(&mut decoder, rest, lower.height - done, cancel).is_ok()
         }
@@ -259,22 +259,22 @@ fn decode_lower<'b>(
     mut helper: Helper<'_>,
     [is_begun, is_over]: [&AtomicBool; 2],
     cancel: &'b Cancel<'b>,
-) -> Outcome<'b> {
+) -> LowerOutcome<'b> {
     let mut go_on =
         || !is_over.load(Ordering::Relaxed) && !cancel.is_cancelled() && helper.may_go_on();
     let Some(data) = lower.data(skimmed, &mut go_on) else {
-        return Outcome::Failed;
+        return LowerOutcome::Failed;
     };
     if is_begun.swap(true, Ordering::Relaxed) {
-        return Outcome::Failed;
+        return LowerOutcome::Failed;
     }
     let Some(mut decoder) = lower.decoder(data, cancel) else {
-        return Outcome::Failed;
+        return LowerOutcome::Failed;
     };
     match decode_rows(&mut decoder, &mut rows, lower.height, || Ok(go_on())) {
-        Ok(done) if done < lower.height => Outcome::Unfinished(Box::new(decoder), done),
-        Ok(_) if check_end(&mut decoder).is_ok() => Outcome::Done,
-        _ => Outcome::Failed,
+        Ok(done) if done < lower.height => LowerOutcome::Unfinished(Box::new(decoder), done),
+        Ok(_) if check_end(&mut decoder).is_ok() => LowerOutcome::Done,
+        _ => LowerOutcome::Failed,
     }
 }
 
