@@ -95,8 +95,8 @@ impl<'a> Bits<'a> {
         self.fill(cursor)
     }
 
-    /// Fills the buffer, which then begins with the next bits, or is at the end; `None` if more were
-    /// consumed than there are.
+    /// Fills the buffer, which then begins with the next bits, or is at the end; `None` if more
+    /// were consumed than there are.
     #[inline(never)]
     pub fn fill(&mut self, mut cursor: Cursor) -> Option<Cursor> {
         let left = self.left(cursor)?;

@@ -291,8 +291,8 @@ impl BlockReader {
         Some((*block, energy))
     }
 
-    /// Consumes a block without its energy. Its DC coefficient is a difference to `prediction`, which
-    /// becomes it. Returns the place of its AC coefficients.
+    /// Consumes a block without its energy. Its DC coefficient is a difference to `prediction`,
+    /// which becomes it. Returns the place of its AC coefficients.
     #[inline(always)]
     pub fn pass(
         &self,
