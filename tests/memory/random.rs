@@ -9,13 +9,14 @@
 
 use crate::alone;
 use crate::peaks::{described_jpeg, described_png, measure};
-use crate::support::animation::{animated, animated_rgba};
+use crate::support::animation::{animated, animated_rgba, animated_webp};
 use crate::support::hostile;
 use crate::support::jpeg::{self as jpegs, Kind};
 use crate::support::picture::Picture;
 use std::env;
 use std::fmt::Write;
 use towebp_encoder::testing::Random;
+use towebp_encoder::{Effort, Encoder, Mode};
 
 /// The most pixels of a picture, before and after it is resized.
 const MOST_PIXELS: f64 = 2_000_000.0;
@@ -231,8 +232,12 @@ fn picture(random: &mut Random, (width, height): (u32, u32)) -> (&'static str, P
 
 /// A file of any format, and what it is.
 fn file(random: &mut Random, most_pixels: f64) -> (String, Vec<u8>) {
-    let format = random.below(14);
-    let share = if matches!(format, 8..=11) { 3.0 } else { 1.0 };
+    let format = random.below(19);
+    let share = if matches!(format, 8..=11 | 18) {
+        3.0
+    } else {
+        1.0
+    };
     let (width, height) = size(random, most_pixels / share);
     let (content, drawn) = picture(random, (width, height));
     let (format, file) = match format {
@@ -282,12 +287,36 @@ fn file(random: &mut Random, most_pixels: f64) -> (String, Vec<u8>) {
             ("animated gif", animated(&frames))
         }
         12 => ("bmp", drawn.bmp()),
+        14 | 15 => {
+            let partitions = random.below(4) as u8;
+            let encoder = webp_encoder(random).mode(Mode::Lossy);
+            (
+                "lossy webp",
+                drawn.webp(&encoder.log2_partitions(partitions)),
+            )
+        }
+        16 | 17 => ("lossless webp", drawn.webp(&webp_encoder(random))),
+        18 => {
+            let frames: Vec<Picture> = (0..2 + random.below(4))
+                .map(|_| picture(random, (width, height)).1)
+                .collect();
+            let mode = [Mode::Lossy, Mode::Lossless, Mode::Auto][random.index(3)];
+            let encoder = webp_encoder(random).mode(mode);
+            ("animated webp", animated_webp(&frames, encoder))
+        }
         _ => match random.below(2) {
             0 => ("gif", drawn.gif()),
             _ => ("described png", described_png(&drawn)),
         },
     };
     (format!("{format} of {content}, {width} x {height}"), file)
+}
+
+/// An encoder for a source file.
+fn webp_encoder(random: &mut Random) -> Encoder<'static> {
+    let effort = [Effort::Low, Effort::Medium][random.index(2)];
+    let quality = [5, 75, 100][random.index(3)];
+    Encoder::lossless().effort(effort).alpha_quality(quality)
 }
 
 /// Parameters of which each is there or not.

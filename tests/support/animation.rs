@@ -2,6 +2,7 @@
 
 use super::picture::Picture;
 use gif::{Encoder, Frame, Repeat};
+use towebp_encoder as webp;
 use towebp_encoder::testing::Random;
 
 /// A GIF of a gray picture, over which six squares move from frame to frame. Each frame has the
@@ -49,6 +50,21 @@ pub fn animated(pictures: &[Picture]) -> Vec<u8> {
     }
     drop(encoder);
     file
+}
+
+/// A WebP whose frames are these pictures of one size, by this encoder.
+pub fn animated_webp(pictures: &[Picture], encoder: webp::Encoder<'_>) -> Vec<u8> {
+    let (width, height) = (pictures[0].width, pictures[0].height);
+    let mut animation =
+        webp::AnimationEncoder::new(encoder, (width, height), 0).expect("a good size");
+    for (time, picture) in (50..).zip(pictures) {
+        let samples = picture.pixels.as_flattened();
+        let frame = webp::Picture::new(width, height, webp::ColorType::Rgba8, samples);
+        animation
+            .add(&frame.expect("a picture"), time)
+            .expect("a frame");
+    }
+    animation.finish().expect("an animation").file
 }
 
 /// A GIF of 4,000 frames, black and white in turn. It is a small file whose lossy conversion at

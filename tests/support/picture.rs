@@ -1,6 +1,7 @@
 //! Made-up pictures in every input format, and answers as pixels.
 
 use std::io::Cursor;
+use towebp_encoder::{ColorType, Encoder};
 
 /// 64x48, red on the left and blue on the right. Made by Pillow, quality 95 without subsampling:
 /// `Image.new("RGB", (64, 48), (200, 30, 30))`, `paste((30, 30, 200), (32, 0, 64, 48))`.
@@ -101,6 +102,19 @@ impl Picture {
     }
 
     /// 24 bits a pixel, bottom row first.
+    /// A WebP by this encoder, with an alpha channel if any pixel is transparent.
+    pub fn webp(&self, encoder: &Encoder<'_>) -> Vec<u8> {
+        let (color, samples) = if self.pixels.iter().all(|pixel| pixel[3] == 255) {
+            let opaque = self.pixels.iter().flat_map(|pixel| &pixel[..3]);
+            (ColorType::Rgb8, opaque.copied().collect())
+        } else {
+            (ColorType::Rgba8, self.pixels.as_flattened().to_vec())
+        };
+        let picture = towebp_encoder::Picture::new(self.width, self.height, color, &samples);
+        let encoded = picture.and_then(|picture| encoder.encode(&picture));
+        encoded.expect("a picture").file
+    }
+
     pub fn bmp(&self) -> Vec<u8> {
         let row = (self.width as usize * 3).next_multiple_of(4);
         let size = row * self.height as usize;

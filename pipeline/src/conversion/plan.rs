@@ -111,7 +111,7 @@ impl<'a> Plan<'a> {
         let is_jpeg = opened.format() == Format::Jpeg;
         let mode = match params.mode {
             // The errors of an earlier lossy coding are noise to lossless coding.
-            Mode::Auto if is_jpeg => Mode::Lossy,
+            Mode::Auto if opened.is_lossy() => Mode::Lossy,
             requested => requested,
         };
         // GIFs are graphics as a rule.

@@ -49,15 +49,24 @@ impl Plan<'_> {
         Ok(conversion)
     }
 
-    /// Whether the input may stand in for its WebP: a parameter allows it, and the request is not
-    /// for the first frame of an animation.
+    /// Whether the input may stand in for its WebP: a parameter allows it, or it is a WebP that
+    /// nothing changes, and the request is not for the first frame of an animation.
     fn may_give_original(&self) -> bool {
         let is_first_frame = !matches!(self.path, Path::Animation(_))
             && self
                 .opened
                 .animation()
                 .is_some_and(|animation| animation.is_animated());
-        self.params.if_larger == IfLarger::Original && !is_first_frame
+        let is_allowed = self.params.if_larger == IfLarger::Original || self.keeps_a_webp();
+        is_allowed && !is_first_frame
+    }
+
+    /// Whether the input is a WebP with all that its conversion would have, and nothing more.
+    fn keeps_a_webp(&self) -> bool {
+        self.opened.format() == Format::Webp
+            && self.resize.is_none()
+            && !self.is_watermarked()
+            && (self.params.keeps_metadata || self.opened.metadata_bytes() == 0)
     }
 }
 

@@ -1,5 +1,7 @@
-//! The canvas of an animation, on which the frames of a GIF or a PNG are drawn one after the other.
+//! The canvas of an animation, on which the frames of a file are drawn one after the other.
 
+use super::error::DecodeError;
+use super::limits::Limits;
 use super::pixels::{Image, Layout};
 use super::rectangle::Rectangle;
 use towebp_encoder::{Cancel, Cancelled};
@@ -131,6 +133,39 @@ impl<'a> AnimationCanvas<'a> {
         Ok(())
     }
 
+    /// Draws a frame at `rectangle`, over the canvas or in its place, after the disposal of the one
+    /// before. Returns the damage rectangle, and the pixels that were there before.
+    ///
+    /// # Errors
+    /// The canvas is not within `limits`, or drawing was cancelled.
+    pub fn draw(
+        &mut self,
+        frame: &Image,
+        rectangle: Rectangle,
+        mut disposal: DisposalMethod,
+        is_drawn_over: bool,
+        limits: &Limits,
+    ) -> Result<(Rectangle, Vec<[u8; 4]>), DecodeError> {
+        let (damage, previous) = if self.is_empty() {
+            if disposal == DisposalMethod::Restore {
+                // There is nothing before it.
+                disposal = DisposalMethod::Clear;
+            }
+            let count = limits.check(self.image.width, self.image.height)?;
+            (self.begin(count), vec![[0; 4]; count])
+        } else {
+            self.damage(rectangle)?
+        };
+        self.dispose(rectangle, disposal)?;
+        let stride = frame.width as usize * frame.layout.channels();
+        let (rows, cancel) = (frame.pixels.chunks_exact(stride), self.cancel);
+        for (canvas, row) in self.rows_of(rectangle).zip(rows) {
+            cancel.check()?;
+            draw_row(canvas, row, frame.layout, is_drawn_over);
+        }
+        Ok((damage, previous))
+    }
+
     /// The rows of a rectangle, as far as they are on the canvas, to be drawn on.
     pub fn rows_of(&mut self, rectangle: Rectangle) -> impl Iterator<Item = &mut [[u8; 4]]> {
         self.image.rows_of(rectangle)
@@ -146,6 +181,43 @@ impl<'a> AnimationCanvas<'a> {
         }
         Ok(pixels)
     }
+}
+
+/// Draws a row of a frame.
+fn draw_row(canvas: &mut [[u8; 4]], row: &[u8], layout: Layout, is_drawn_over: bool) {
+    match layout {
+        Layout::Rgb => {
+            for (pixel, &[red, green, blue]) in canvas.iter_mut().zip(row.as_chunks::<3>().0) {
+                *pixel = [red, green, blue, 255];
+            }
+        }
+        Layout::Rgba => {
+            for (pixel, &drawn) in canvas.iter_mut().zip(row.as_chunks::<4>().0) {
+                *pixel = match drawn[3] {
+                    255 => drawn,
+                    0 if is_drawn_over => *pixel,
+                    0 => [0; 4],
+                    _ if is_drawn_over && pixel[3] != 0 => over(drawn, *pixel),
+                    _ => drawn,
+                };
+            }
+        }
+    }
+}
+
+/// A pixel over another, neither of them transparent, rounded to the nearest value (PNG, third
+/// edition, 13.16). As in browsers, samples of 16 bits were rounded before.
+fn over(above: [u8; 4], below: [u8; 4]) -> [u8; 4] {
+    let above_weight = u32::from(above[3]) * 255;
+    let below_weight = u32::from(255 - above[3]) * u32::from(below[3]);
+    let weights = above_weight + below_weight;
+    let mut pixel = [0, 1, 2, 3].map(|channel| {
+        let sum =
+            u32::from(above[channel]) * above_weight + u32::from(below[channel]) * below_weight;
+        ((sum + weights / 2) / weights) as u8
+    });
+    pixel[3] = ((weights + 127) / 255) as u8;
+    pixel
 }
 
 /// The time that browsers show a frame for that is to be shown for so many milliseconds: a tenth of

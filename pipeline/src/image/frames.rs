@@ -2,7 +2,7 @@
 
 use super::animation::AnimationFrame;
 use super::error::DecodeError;
-use super::formats::{gif, png};
+use super::formats::{gif, png, webp};
 use super::pixels::Image;
 
 /// The frames of an animation, drawn one after the other onto a canvas.
@@ -11,6 +11,8 @@ pub enum Frames<'a> {
     Gif(Box<gif::Frames<'a>>),
     /// The frames of a PNG.
     Png(png::Frames<'a>),
+    /// The frames of a WebP.
+    Webp(webp::Frames<'a>),
 }
 
 impl Frames<'_> {
@@ -22,6 +24,7 @@ impl Frames<'_> {
         match self {
             Frames::Gif(frames) => frames.draw(),
             Frames::Png(frames) => frames.draw(),
+            Frames::Webp(frames) => frames.draw(),
         }
     }
 
@@ -30,6 +33,7 @@ impl Frames<'_> {
         match self {
             Frames::Gif(frames) => frames.canvas(),
             Frames::Png(frames) => frames.canvas(),
+            Frames::Webp(frames) => frames.canvas(),
         }
     }
 
@@ -39,6 +43,7 @@ impl Frames<'_> {
         match self {
             Frames::Gif(frames) => frames.loops(),
             Frames::Png(frames) => frames.loops(),
+            Frames::Webp(frames) => frames.loops(),
         }
     }
 }

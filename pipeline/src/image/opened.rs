@@ -6,7 +6,7 @@ use super::error::DecodeError;
 use super::footprint::Footprint;
 use super::format::Format;
 use super::formats::jpeg::Luma;
-use super::formats::{bmp, gif, jpeg, png};
+use super::formats::{bmp, gif, jpeg, png, webp};
 use super::frames::Frames;
 use super::guard::{decode_guarded, read_guarded};
 use super::limits::Limits;
@@ -60,6 +60,7 @@ enum Header<'a> {
     Jpeg(jpeg::Header<'a>),
     Gif(gif::Header<'a>),
     Bmp(bmp::Header<'a>),
+    Webp(webp::Header<'a>),
 }
 
 /// Reads the header of a file, and holds it to the limits.
@@ -95,6 +96,11 @@ pub fn open<'a>(
                 let footprint = header.footprint(limits)?;
                 (Header::Bmp(header), footprint)
             }
+            Format::Webp => {
+                let header = webp::Header::read(bytes, limits)?;
+                let footprint = header.footprint(limits)?;
+                (Header::Webp(header), footprint)
+            }
         };
         Ok(Opened {
             bytes,
@@ -118,6 +124,7 @@ impl<'a> Opened<'a> {
             Header::Jpeg(_) => Format::Jpeg,
             Header::Gif(_) => Format::Gif,
             Header::Bmp(_) => Format::Bmp,
+            Header::Webp(_) => Format::Webp,
         }
     }
 
@@ -150,6 +157,7 @@ impl<'a> Opened<'a> {
             Header::Jpeg(header) => header.metadata_bytes(),
             Header::Gif(header) => header.metadata_bytes(),
             Header::Bmp(header) => header.metadata_bytes(),
+            Header::Webp(header) => header.metadata_bytes(),
         }
     }
 
@@ -157,7 +165,16 @@ impl<'a> Opened<'a> {
     pub fn luma_quantizers(&self) -> Option<[u16; 64]> {
         match &self.header {
             Header::Jpeg(header) => header.luma_quantizers(),
-            Header::Png(_) | Header::Gif(_) | Header::Bmp(_) => None,
+            Header::Png(_) | Header::Gif(_) | Header::Bmp(_) | Header::Webp(_) => None,
+        }
+    }
+
+    /// Whether the pixels have the errors of an earlier lossy coding.
+    pub fn is_lossy(&self) -> bool {
+        match &self.header {
+            Header::Jpeg(_) => true,
+            Header::Webp(header) => header.is_lossy(),
+            Header::Png(_) | Header::Gif(_) | Header::Bmp(_) => false,
         }
     }
 
@@ -168,7 +185,7 @@ impl<'a> Opened<'a> {
         let (path, peak) = match &self.header {
             Header::Png(header) => (header.planes(), self.footprint.planes_peak(bytes)),
             Header::Jpeg(header) => (header.planes(), header.planes_peak()),
-            Header::Gif(_) | Header::Bmp(_) => return None,
+            Header::Gif(_) | Header::Bmp(_) | Header::Webp(_) => return None,
         };
         let is_certain = match path {
             PlanesPath::Never => return None,
@@ -185,7 +202,7 @@ impl<'a> Opened<'a> {
     /// The file as an animation, whose frames can be drawn, if its format has any.
     pub fn animation(&self) -> Option<Animation<'_>> {
         match &self.header {
-            Header::Gif(_) | Header::Png(_) => Some(Animation { opened: self }),
+            Header::Gif(_) | Header::Png(_) | Header::Webp(_) => Some(Animation { opened: self }),
             Header::Jpeg(_) | Header::Bmp(_) => None,
         }
     }
@@ -350,6 +367,7 @@ impl<'a> Opened<'a> {
     fn orientation(&self) -> Option<Orientation> {
         match &self.header {
             Header::Jpeg(header) => Some(header.orientation()),
+            Header::Webp(header) => Some(header.orientation()),
             // Exif may stand behind the pixels.
             Header::Png(header) if header.has_exif() => None,
             Header::Png(_) | Header::Gif(_) | Header::Bmp(_) => Some(Orientation::NoTransforms),
@@ -363,6 +381,7 @@ impl<'a> Opened<'a> {
             Header::Jpeg(header) => jpeg::decode(self.bytes, header, &self.limits, cancel),
             Header::Gif(header) => header.decode_first(&self.limits, cancel),
             Header::Bmp(header) => bmp::decode(self.bytes, header, &self.limits, cancel),
+            Header::Webp(header) => webp::decode(header, &self.limits, cancel),
         }
     }
 
@@ -371,6 +390,7 @@ impl<'a> Opened<'a> {
         match &self.header {
             Header::Png(header) => header.exif(),
             Header::Jpeg(header) => header.exif(),
+            Header::Webp(header) => header.exif(),
             Header::Gif(_) | Header::Bmp(_) => None,
         }
     }
@@ -395,6 +415,7 @@ impl<'a> Opened<'a> {
             Header::Png(header) => header.xmp(),
             Header::Jpeg(header) => header.xmp(),
             Header::Gif(header) => header.xmp(),
+            Header::Webp(header) => header.xmp(),
             Header::Bmp(_) => None,
         }
     }
@@ -412,6 +433,7 @@ impl<'a> Animation<'a> {
         match &self.opened.header {
             Header::Gif(header) => header.is_animated(),
             Header::Png(header) => header.is_animated(),
+            Header::Webp(header) => header.is_animated(),
             Header::Jpeg(_) | Header::Bmp(_) => false,
         }
     }
@@ -427,6 +449,7 @@ impl<'a> Animation<'a> {
         match &self.opened.header {
             Header::Gif(header) => header.animation_footprint(footprint, limits),
             Header::Png(header) => header.animation_footprint(footprint, limits),
+            Header::Webp(header) => header.animation_footprint(footprint, limits),
             Header::Jpeg(_) | Header::Bmp(_) => Ok(*footprint),
         }
     }
@@ -441,6 +464,7 @@ impl<'a> Animation<'a> {
         match &self.opened.header {
             Header::Gif(header) => header.check_animation(canvas, limits),
             Header::Png(header) => header.check_animation(canvas, limits),
+            Header::Webp(header) => header.check_animation(canvas, limits),
             Header::Jpeg(_) | Header::Bmp(_) => Ok(()),
         }
     }
@@ -454,6 +478,7 @@ impl<'a> Animation<'a> {
         match &self.opened.header {
             Header::Gif(header) => Ok(Frames::Gif(Box::new(header.frames(limits, cancel)?))),
             Header::Png(header) => Ok(Frames::Png(png::frames(header, keep, limits, cancel)?)),
+            Header::Webp(header) => Ok(Frames::Webp(webp::frames(header, keep, limits, cancel))),
             Header::Jpeg(_) | Header::Bmp(_) => unreachable!("these have no frames"),
         }
     }
@@ -463,12 +488,13 @@ impl<'a> Animation<'a> {
     /// # Errors
     /// See [`DecodeError`].
     pub fn metadata(&self, keep: Keep, cancel: &Cancel<'_>) -> Result<Metadata, DecodeError> {
-        let mut icc = None;
-        if let Header::Png(header) = &self.opened.header
-            && keep != Keep::Nothing
-        {
-            icc = decode_guarded(cancel, || png::kept_profile(header, keep, cancel))?;
-        }
+        let icc = match &self.opened.header {
+            Header::Png(header) if keep != Keep::Nothing => {
+                decode_guarded(cancel, || png::kept_profile(header, keep, cancel))?
+            }
+            Header::Webp(header) => decode_guarded(cancel, || Ok(header.kept_profile(keep)))?,
+            _ => None,
+        };
         let exif = self.opened.kept_exif(keep)?;
         Ok(Metadata::kept(keep, icc, exif, self.opened.xmp()))
     }

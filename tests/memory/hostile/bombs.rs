@@ -1,14 +1,15 @@
 //! Small files that ask for much: memory, time, or both.
 
 use super::{Canceller, SMALL, convert, convert_with};
-use crate::beside_others;
 use crate::counting::peak_of_thread;
+use crate::peaks::measure;
 use crate::support::hostile::{
     END_OF_IMAGE, baseline_scan, bmp_with_profile, chunk, deflated_zeros, empty_scan, first_scan,
     gif_beyond_its_screen, gif_head, gif_image, gif_with_extensions, ihdr, jpeg_head,
     jpeg_with_concealed_scans, png, run_length_bmp, scans_of_runs, segment,
 };
 use crate::support::picture::Picture;
+use crate::{alone, beside_others};
 use std::time::{Duration, Instant};
 use towebp_pipeline::conversion::ConversionError;
 use towebp_pipeline::image::{DecodeError, Limits};
@@ -444,5 +445,95 @@ fn run_lengths_of_a_bitmap_are_bounded() {
             file[at..at + 4].copy_from_slice(&value.to_le_bytes());
             let _ = is_bounded(&format!("{what} is {value}"), &file, 0);
         }
+    }
+}
+
+/// Bits, the lowest first.
+#[derive(Default)]
+struct Bits(Vec<u8>, usize);
+
+impl Bits {
+    fn push(&mut self, count: usize, value: usize) {
+        for index in 0..count {
+            if self.1.is_multiple_of(8) {
+                self.0.push(0);
+            }
+            self.0[self.1 / 8] |= ((value >> index & 1) << (self.1 % 8)) as u8;
+            self.1 += 1;
+        }
+    }
+
+    /// The code of a single symbol.
+    fn push_single(&mut self, symbol: usize) {
+        self.push(3, 0b101);
+        self.push(8, symbol);
+    }
+
+    /// A code whose longest has ten bits, in 86 bits (RFC 9649, 3.7.2.1.2).
+    fn push_long(&mut self) {
+        self.push(1, 0);
+        self.push(4, 10);
+        // Those of 17, 18, 0 to 5, 16 and 6 to 10.
+        for length in [0, 0, 0, 3, 3, 3, 3, 3, 0, 3, 4, 4, 4, 4] {
+            self.push(3, length);
+        }
+        self.push(1, 1);
+        self.push(3, 1);
+        self.push(4, 11 - 2);
+        for length in (1..=10).chain([10]) {
+            // The highest bit of a code comes first.
+            let (bits, code): (usize, usize) = match length {
+                1..=6 => (3, length - 1),
+                _ => (4, 0b1100 + length - 7),
+            };
+            self.push(bits, code.reverse_bits() >> (usize::BITS as usize - bits));
+        }
+    }
+}
+
+/// A lossless WebP of a megapixel with 65,536 groups of five prefix codes.
+fn webp_of_many_codes(has_long_codes: bool) -> Vec<u8> {
+    let mut bits = Bits::default();
+    bits.push(8, 0x2f);
+    bits.push(28, 1023 << 14 | 1023);
+    bits.push(4, 0);
+    bits.push(2, 0); // no transforms, no cache of colors
+    bits.push(1, 1);
+    bits.push(4, 0); // blocks of 4 x 4 pixels, of which each is of the last group
+    for symbol in [255, 255, 0, 0, 0] {
+        bits.push_single(symbol);
+    }
+    for _ in 0..65536 {
+        for _ in 0..5 {
+            if has_long_codes {
+                bits.push_long();
+            } else {
+                bits.push(4, 1);
+            }
+        }
+    }
+    let mut data = bits.0;
+    data.resize(data.len().next_multiple_of(2) + (1 << 20), 0); // the pixels
+    let size = |bytes: usize| u32::try_from(bytes).expect("it is small").to_le_bytes();
+    let riff = size(data.len() + 12);
+    let parts = [&b"RIFF"[..], &riff, b"WEBPVP8L", &size(data.len()), &data];
+    parts.concat()
+}
+
+#[test]
+fn prefix_codes_of_a_webp_are_estimated() {
+    let _alone = alone();
+    for (has_long_codes, most) in [(false, 200 << 20), (true, 2 << 30)] {
+        let file = webp_of_many_codes(has_long_codes);
+        let measured = measure(&file, "effort=low&mode=lossy", None, 1);
+        assert_eq!(measured.fault(), None);
+        assert_eq!(measured.outcome, Ok(()));
+        let estimated = measured.estimated.expect("a good header");
+        assert!(estimated < most, "{estimated}");
+        assert!(
+            estimated < measured.held * 4,
+            "{estimated} for {}",
+            measured.held
+        );
     }
 }

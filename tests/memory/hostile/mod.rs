@@ -5,10 +5,11 @@ mod bombs;
 mod cancel;
 mod damage;
 
-use crate::support::animation::animated_rgba;
+use crate::support::animation::{animated_rgba, animated_webp};
 use crate::support::picture::Picture;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
+use towebp_encoder::Encoder;
 use towebp_pipeline::conversion::{self, Cancel, Conversion, ConversionError, Fonts, Job, Params};
 use towebp_pipeline::image::{Format, Limits};
 
@@ -105,10 +106,16 @@ fn files(width: u32, height: u32) -> Vec<(&'static str, Vec<u8>)> {
         (
             "animated PNG",
             animated_rgba(
-                &[picture, opaque.clone()],
+                &[picture.clone(), opaque.clone()],
                 png::DisposeOp::Previous,
                 png::BlendOp::Over,
             ),
+        ),
+        ("lossy WebP", picture.webp(&Encoder::lossy(80))),
+        ("lossless WebP", picture.webp(&Encoder::lossless())),
+        (
+            "animated WebP",
+            animated_webp(&[picture, opaque.clone()], Encoder::auto(80)),
         ),
         ("JPEG", crate::support::picture::HALVES_JPEG.to_vec()),
         ("progressive JPEG", progressive(width, height)),

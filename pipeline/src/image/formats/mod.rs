@@ -4,3 +4,4 @@ pub mod bmp;
 pub mod gif;
 pub mod jpeg;
 pub mod png;
+pub mod webp;

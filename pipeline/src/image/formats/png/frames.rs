@@ -6,9 +6,7 @@ use super::header::Header;
 use super::input::Input;
 use super::outline::FrameControl;
 use super::picture::{decoder, read_picture, read_space};
-use crate::image::animation::{
-    AnimationCanvas, AnimationFrame, DisposalMethod, shown_milliseconds,
-};
+use crate::image::animation::{AnimationCanvas, AnimationFrame, shown_milliseconds};
 use crate::image::color::{Space, convert_to_srgb, is_rgb, is_srgb};
 use crate::image::decoded::Decoded;
 use crate::image::error::DecodeError;
@@ -16,7 +14,7 @@ use crate::image::guard::decode_guarded;
 use crate::image::limits::Limits;
 use crate::image::metadata::Keep;
 use crate::image::metadata::orientation::{self, Orientation};
-use crate::image::pixels::{Image, Layout};
+use crate::image::pixels::Image;
 use std::slice;
 use towebp_encoder::{Cancel, Cancelled, Workers};
 
@@ -114,25 +112,13 @@ impl<'a> Frames<'a> {
         if let Some(orientation) = self.orientation {
             rectangle = orientation::apply_to_rectangle(rectangle, self.header.size(), orientation);
         }
-        let mut disposal = frame.disposal;
-        let (damage, previous) = if self.canvas.is_empty() {
-            if disposal == DisposalMethod::Restore {
-                // There is nothing before it.
-                disposal = DisposalMethod::Clear;
-            }
-            let Image { width, height, .. } = self.canvas.image;
-            let count = self.limits.check(width, height)?;
-            (self.canvas.begin(count), vec![[0; 4]; count])
-        } else {
-            self.canvas.damage(rectangle)?
-        };
-        self.canvas.dispose(rectangle, disposal)?;
-        let stride = image.width as usize * image.layout.channels();
-        let rows = image.pixels.chunks_exact(stride);
-        for (canvas, row) in self.canvas.rows_of(rectangle).zip(rows) {
-            self.cancel.check()?;
-            draw_row(canvas, row, image.layout, frame.is_drawn_over);
-        }
+        let (damage, previous) = self.canvas.draw(
+            &image,
+            rectangle,
+            frame.disposal,
+            frame.is_drawn_over,
+            &self.limits,
+        )?;
         Ok(AnimationFrame {
             milliseconds: self.clock.tick(frame.delay),
             damage,
@@ -190,43 +176,6 @@ fn space(header: &Header<'_>, cancel: &Cancel<'_>) -> Result<Option<Space>, Deco
         Some(image) => read_space(decoder(Input::Frame(image))),
         None => Ok(None),
     }
-}
-
-/// Draws a row of a frame.
-fn draw_row(canvas: &mut [[u8; 4]], row: &[u8], layout: Layout, is_drawn_over: bool) {
-    match layout {
-        Layout::Rgb => {
-            for (pixel, &[red, green, blue]) in canvas.iter_mut().zip(row.as_chunks::<3>().0) {
-                *pixel = [red, green, blue, 255];
-            }
-        }
-        Layout::Rgba => {
-            for (pixel, &drawn) in canvas.iter_mut().zip(row.as_chunks::<4>().0) {
-                *pixel = match drawn[3] {
-                    255 => drawn,
-                    0 if is_drawn_over => *pixel,
-                    0 => [0; 4],
-                    _ if is_drawn_over && pixel[3] != 0 => over(drawn, *pixel),
-                    _ => drawn,
-                };
-            }
-        }
-    }
-}
-
-/// A pixel over another, neither of them transparent, rounded to the nearest value (PNG, third
-/// edition, 13.16). As in browsers, samples of 16 bits were rounded before.
-fn over(above: [u8; 4], below: [u8; 4]) -> [u8; 4] {
-    let above_weight = u32::from(above[3]) * 255;
-    let below_weight = u32::from(255 - above[3]) * u32::from(below[3]);
-    let weights = above_weight + below_weight;
-    let mut pixel = [0, 1, 2, 3].map(|channel| {
-        let sum =
-            u32::from(above[channel]) * above_weight + u32::from(below[channel]) * below_weight;
-        ((sum + weights / 2) / weights) as u8
-    });
-    pixel[3] = ((weights + 127) / 255) as u8;
-    pixel
 }
 
 /// The time of an animation in milliseconds, whose rounding does not add up from frame to frame.
