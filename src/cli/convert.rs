@@ -39,11 +39,12 @@ use towebp_pipeline::conversion::{CpuBudget, IfLarger, Params};
 /// Convert pictures (PNG, JPEG, GIF, BMP) to WebP.
 ///
 /// An existing file is replaced if its name ends in .webp, else only with --force; an input never
-/// is. What is a WebP already is passed over.
+/// is. What is a WebP already is passed over, unless --accept webp is given.
 #[derive(Args, Debug)]
 #[command(mut_arg("threads", |threads| {
     threads.help("cores to use, each for a picture or several for one (default: all of them)").help_heading(MESSAGES)
 }))]
+#[command(mut_arg("accept", |types| types.help_heading(MESSAGES)))]
 #[command(mut_arg("max-pixels", |pixels| pixels.help_heading(MESSAGES)))]
 pub(super) struct Convert {
     #[command(flatten)]
@@ -137,6 +138,7 @@ pub(super) fn run(command: &Convert) -> Result<(), Failure> {
         params: prepared.params,
         fonts: fonts(&settings.fonts)?,
         limits: settings.config.limits,
+        accepts_webp: settings.config.http.accepts_webp,
         cpu_budget: CpuBudget::new(settings.config.http.threads),
         existing: prepared.existing,
         rules: Rules {
@@ -174,6 +176,7 @@ impl Convert {
             output: files.output.clone(),
             recursive: files.recursive,
             name: files.name.as_deref().map(Name::parse).transpose()?,
+            accepts_webp: self.settings.0.config.http.accepts_webp,
         };
         let plan = plan(&files.inputs, &destination)?;
         let prints = |task: &tasks::Task| task.target == Target::StandardOutput;

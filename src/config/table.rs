@@ -72,6 +72,8 @@ settings! {
             "conversions at the same time, and the most cores for a conversion that is alone";
         "max-body" Bytes(1 << 10, LONGEST_BODY) => config.http.max_body:
             "largest picture file", "more than cameras write as JPEG";
+        "accept" Words(&["webp", "none"]) => config.http.accepts_webp, "none":
+            "a type of pictures that is converted beside PNG, JPEG, GIF and BMP: webp; on with --demo";
         "max-pixels" Pixels(1, u64::pow(16_383, 2)) => config.limits.max_pixels:
             "most pixels of a picture", "above today's cameras, and up to 2 GB of memory";
         "max-enlarged-pixels" Pixels(1, u64::pow(16_383, 2)) => config.http.max_enlarged:
@@ -217,7 +219,7 @@ impl Has {
             Has::Copy => {
                 row.name == "secret-file" || (row.heading == DATABASE && row.name != "store")
             }
-            Has::Convert => ["font", "threads", "max-pixels"].contains(&row.name),
+            Has::Convert => ["font", "threads", "accept", "max-pixels"].contains(&row.name),
             Has::Address => ["listen", "ca-file"].contains(&row.name),
         })
     }

@@ -11,10 +11,6 @@ use crate::store::{StoreError, TokenNumber};
 use maud::{Markup, html};
 use towebp_pipeline::conversion::Preset;
 
-/// The types of pictures, as the file dialog offers them.
-pub(super) const ACCEPT: &str =
-    "image/png,image/apng,image/jpeg,image/gif,image/bmp,image/x-ms-bmp,.png,.jpg,.jpeg,.gif,.bmp";
-
 /// The languages of the snippets: the values that the script knows them by, and their names.
 const LANGUAGES: [(&str, &str); 5] = [
     ("curl", "curl"),
@@ -45,10 +41,10 @@ pub fn convert(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
                 }
             }
         }
-        div.convert #convert data-url=(context.base_url) data-max-body=(context.max_body)
+        div.convert #convert data-url=(context.base_url) data-max-body=(context.max_body) data-webp[context.accepts_webp]
             data-module=[module] data-preset=[module.map(|_| preset)] {
             div.work {
-                (drop_card())
+                (drop_card(context))
                 (compare_card())
                 (rows_card())
             }
@@ -63,14 +59,15 @@ pub fn convert(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
 }
 
 /// Where pictures are chosen. The script makes it take many.
-fn drop_card() -> Markup {
+fn drop_card(context: &SignedIn<'_>) -> Markup {
+    let has_webp = context.accepts_webp;
     html! {
         section.card.drop #drop {
             label for="files" { "Pictures to convert" }
-            input #files type="file" name="file" form="settings" accept=(ACCEPT) required;
+            input #files type="file" name="file" form="settings" accept=((context.picture_types)(has_webp)) required;
             p.hint {
                 span #drop-hint hidden { "or drop them anywhere on this page, or paste them. " }
-                "PNG, JPEG, GIF or BMP."
+                @if has_webp { "PNG, JPEG, GIF, BMP or WebP." } @else { "PNG, JPEG, GIF or BMP." }
             }
         }
     }

@@ -2,7 +2,6 @@
 
 use super::MODULE;
 use super::context::{PageContext, Signup};
-use super::convert::ACCEPT;
 use super::document::{Viewer, command, curl_command, document_with};
 use super::outcome::Outcome;
 use super::paths;
@@ -58,7 +57,7 @@ pub fn start(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
         dl.claims {
             @for (figure, meaning) in FIGURES { div { dt { (figure) } dd { (meaning) } } }
         }
-        @if MODULE.is_some() { (drop_zone()) }
+        @if MODULE.is_some() { (drop_zone(context)) }
         section.card {
             (command(&html! { h2 { "One request" } }, "example", &curl))
             p { "The token is on your dashboard. Parameters go into the query, and all of them are optional:" }
@@ -83,13 +82,13 @@ pub fn start(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
 
 /// Where a picture is converted without an account, by the visitor's own browser. The script shows
 /// it.
-fn drop_zone() -> Markup {
+fn drop_zone(context: &PageContext<'_>) -> Markup {
     html! {
         section.card.try #try data-module=(paths::BROWSER) hidden {
             h2 { "Try it here" }
             label for="try-file" { "Choose a picture, or drop it anywhere on this page" }
             p.hint { "Your browser converts it: it is not sent, and needs no account." }
-            input #try-file type="file" accept=(ACCEPT);
+            input #try-file type="file" accept=((context.picture_types)(true));
             progress #try-progress max="1" value="0" aria-label="Progress" hidden {}
             p #try-result role="status" {}
             p #try-shown hidden { img #try-picture alt="The converted picture"; }

@@ -9,6 +9,7 @@ use super::problem::{Kind, Problem};
 use super::rate_limit_headers::rate_limit_headers;
 use super::request::Request;
 use super::response::Response;
+use super::settings::Settings;
 use super::state::AppState;
 use super::watermark_fetch::WatermarkFetch;
 use crate::admission::{Need, PendingReservation, QuotaGuard};
@@ -90,7 +91,7 @@ struct IncomingForm {
     reader: FormReader,
     query: Pairs,
     preset: String,
-    may_sniff: bool,
+    accepted: Accepted,
 }
 
 /// Decides by the head and by memory whether the client should send the body: it checks the token
@@ -146,9 +147,9 @@ fn admit_checked(
         Some(reader) => (Params::parse(query.iter())?, Some(reader)),
     };
     let download = query.parameter("download")?.map(str::to_owned);
-    let may_sniff = state.settings.sniff;
+    let accepted = Accepted::by(&state.settings);
     let format = match &form {
-        None => picture_type(request.media_type(), may_sniff, FLAGS)?,
+        None => picture_type(request.media_type(), accepted, FLAGS)?,
         Some(_) => None,
     };
     state.store.check_available()?;
@@ -168,7 +169,7 @@ fn admit_checked(
                 reader,
                 query: request.query(),
                 preset: preset.to_owned(),
-                may_sniff,
+                accepted,
             })
         }),
         flags: if is_form { FORM_FLAGS } else { FLAGS },
@@ -325,7 +326,7 @@ fn begin(
         let bytes = std::mem::take(body).into_vec();
         let format = match conversion.format {
             Some(format) => format,
-            None => sniffed(&bytes)?,
+            None => sniffed(&bytes, Accepted::by(&state.settings))?,
         };
         if bytes.is_empty() {
             return Err(body_empty(conversion.flags));
@@ -422,7 +423,7 @@ impl AdmittedConversion {
             reader,
             mut query,
             preset,
-            may_sniff,
+            accepted,
         } = form;
         let Form { fields, file } = reader.finish()?;
         query.append(&fields);
@@ -433,7 +434,7 @@ impl AdmittedConversion {
             let detail = format!("The form has no file; send the picture as one: {FORM_FLAGS}.");
             Problem::new(Kind::BodyEmpty, detail)
         })?;
-        self.format = picture_type(&file.media_type, may_sniff, FORM_FLAGS)?;
+        self.format = picture_type(&file.media_type, accepted, FORM_FLAGS)?;
         self.watermark.plan(self.params.picture_url.clone());
         Ok(())
     }
@@ -588,22 +589,54 @@ pub const FLAGS: &str = "for example -H 'Content-Type: image/png' --data-binary 
 /// The flags of curl that send a picture in a form.
 const FORM_FLAGS: &str = "for example -F 'file=@picture.png;type=image/png'";
 
+/// The pictures that are converted, by the settings.
+#[derive(Clone, Copy, Default)]
+pub struct Accepted {
+    /// Whether the bytes decide if `Content-Type` names no format.
+    may_sniff: bool,
+    /// Whether WebP is among the formats.
+    webp: bool,
+}
+
+impl Accepted {
+    fn by(settings: &Settings) -> Accepted {
+        Accepted {
+            may_sniff: settings.sniff,
+            webp: settings.accepts_webp,
+        }
+    }
+
+    fn has(self, format: Format) -> bool {
+        format != Format::Webp || self.webp
+    }
+
+    /// The media types that error texts name.
+    fn media_types(self) -> &'static str {
+        if self.webp {
+            "image/png, image/jpeg, image/jpg, image/gif, image/bmp and image/webp"
+        } else {
+            "image/png, image/jpeg, image/jpg, image/gif and image/bmp"
+        }
+    }
+}
+
 /// The format of a picture whose `Content-Type` is this, without parameters; `None` if it names no
-/// format and `may_sniff` is set. `flags` are curl's flags that send a picture.
+/// format and the bytes decide. `flags` are curl's flags that send a picture.
 ///
 /// # Errors
 /// 400, if it names no format, and nothing does.
 pub fn picture_type(
     media_type: &str,
-    may_sniff: bool,
+    accepted: Accepted,
     flags: &str,
 ) -> Result<Option<Format>, Problem> {
-    if let Some(format) = Format::from_media_type(media_type) {
+    let format = Format::from_media_type(media_type);
+    if let Some(format) = format.filter(|format| accepted.has(*format)) {
         return Ok(Some(format));
     }
     let says_nothing =
         media_type.is_empty() || media_type.eq_ignore_ascii_case("application/octet-stream");
-    if may_sniff && says_nothing {
+    if accepted.may_sniff && says_nothing {
         return Ok(None);
     }
     if media_type.is_empty() {
@@ -617,20 +650,24 @@ pub fn picture_type(
         return Err(Problem::new(Kind::ContentTypeMissing, detail));
     }
     let given: String = media_type.chars().take(100).collect();
-    let detail = format!(
-        "Content-Type is {given}; allowed are image/png, image/jpeg, image/jpg, image/gif and image/bmp, {flags}."
-    );
+    let allowed = accepted.media_types();
+    let detail = format!("Content-Type is {given}; allowed are {allowed}, {flags}.");
     Err(Problem::new(Kind::ContentTypeUnsupported, detail))
 }
 
 /// The format of the bytes by their beginning; PNG for none at all, since the check of an empty
 /// body reports that problem.
-fn sniffed(bytes: &[u8]) -> Result<Format, Problem> {
+fn sniffed(bytes: &[u8], accepted: Accepted) -> Result<Format, Problem> {
     if bytes.is_empty() {
         return Ok(Format::Png);
     }
-    Format::sniff(bytes).ok_or_else(|| {
-        let detail = "The body begins like none of PNG, JPEG, GIF and BMP.";
+    let format = Format::sniff(bytes).filter(|format| accepted.has(*format));
+    format.ok_or_else(|| {
+        let detail = if accepted.webp {
+            "The body begins like none of PNG, JPEG, GIF, BMP and WebP."
+        } else {
+            "The body begins like none of PNG, JPEG, GIF and BMP."
+        };
         Problem::new(Kind::WrongFormat, detail)
     })
 }
@@ -701,8 +738,8 @@ mod tests {
                 Ipv4Addr::LOCALHOST.into(),
                 headers.iter().copied(),
             );
-            let problem =
-                picture_type(request.media_type(), false, FLAGS).expect_err("no picture type");
+            let problem = picture_type(request.media_type(), Accepted::default(), FLAGS)
+                .expect_err("no picture type");
             assert_eq!(problem.kind, Kind::ContentTypeMissing);
             let flag = "-H 'Content-Type: image/png' --data-binary @picture.png";
             assert!(problem.detail.contains(flag), "{}", problem.detail);

@@ -18,6 +18,8 @@ pub struct Sent {
     pub width: u32,
     /// In pixels.
     pub height: u32,
+    /// Whether it is a WebP as it came.
+    is_unchanged: bool,
     /// How the pixels of a WebP are coded.
     coding: Option<Coding>,
     /// The result of a search over quality, if there was one.
@@ -44,6 +46,7 @@ impl Sent {
             ending: "webp",
             width,
             height,
+            is_unchanged: false,
             coding: Some(coding),
             found,
             timing,
@@ -55,6 +58,7 @@ impl Sent {
             body: input,
             media_type: format.media_type(),
             ending: format.ending(),
+            is_unchanged: format == Format::Webp,
             coding: None,
             found: None,
             ..webp
@@ -73,6 +77,7 @@ pub fn success(sent: Sent, entry: &UsageEntry, download: Option<&str>) -> Respon
         .header("X-Original-Bytes", &entry.input_bytes.to_string())
         .header_if("X-Saved-Percent", entry.saved_percent())
         .header_if("X-Webp-Mode", sent.coding.map(Coding::name))
+        .header_if("X-Webp-Unchanged", sent.is_unchanged.then_some(true))
         .header("Server-Timing", &server_timing(sent.timing))
         .header_if("X-Webp-Quality", sent.found.and_then(|found| found.quality))
         .header_if("X-Webp-Score", score.map(|score| format!("{score:.2}")))

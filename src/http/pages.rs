@@ -20,6 +20,7 @@ use crate::store::{Browser, EntryId, StoreError};
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 use towebp_pipeline::conversion::Preset;
+use towebp_pipeline::image::Format;
 
 /// How long a browser keeps the device cookie, in seconds: 400 days, the longest that browsers
 /// allow (RFC 6265bis, section 5.5). The cookie signs nobody in, and becomes void with the
@@ -300,6 +301,8 @@ fn context<'a>(
         target,
         base_url,
         max_body: state.settings.max_body,
+        accepts_webp: state.settings.accepts_webp,
+        picture_types,
         signup: state.settings.signup,
         monthly_quota: state.settings.monthly_quota,
         check_preset,
@@ -311,6 +314,23 @@ fn context<'a>(
 fn problem_title(code: &str) -> Option<&'static str> {
     let row = PROBLEMS.iter().find(|row| row.code == code);
     row.map(|row| row.title)
+}
+
+/// The types of pictures, as file dialogs offer them.
+fn picture_types(has_webp: bool) -> String {
+    let formats = Format::ALL.into_iter();
+    let formats = formats.filter(|format| *format != Format::Webp || has_webp);
+    let types = |format| {
+        let types = Format::MEDIA_TYPES.into_iter();
+        types.filter(move |(_, other)| *other == format)
+    };
+    let names = formats
+        .clone()
+        .flat_map(types)
+        .map(|(name, _)| name.to_owned());
+    let endings = formats.map(|format| format!(".{}", format.ending()));
+    let all: Vec<String> = names.chain(endings).chain([".jpeg".to_owned()]).collect();
+    all.join(",")
 }
 
 /// The text of a preset to store.

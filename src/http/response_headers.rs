@@ -81,6 +81,9 @@ headers! {
         "its height";
     "X-Webp-Mode": sometimes On::Picture, Word(&["lossy", "lossless", "mixed"]), "lossy",
         "`lossy`, `lossless` or `mixed`: how the pixels are coded; not of an original";
+    "X-Webp-Unchanged": sometimes On::Picture, Word(&["true"]), "true",
+        "the input is a WebP that the conversion would have made no smaller, and nothing else changes it: it is sent \
+         as it came";
     "X-Webp-Quality": sometimes On::Picture, Whole(0), "71",
         "the quality that `max_bytes`, `target` or `default_quality=source` led to; not of a lossless file";
     "X-Webp-Score": sometimes On::Picture, Number, "70.35",

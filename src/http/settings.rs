@@ -59,6 +59,8 @@ pub struct Settings {
     pub monthly_quota: Option<NonZeroU64>,
     /// Whether a picture may come without a `Content-Type` that names its format.
     pub sniff: bool,
+    /// Whether a WebP is an input, too, which the specification leaves out.
+    pub accepts_webp: bool,
     /// The origins whose pages may call the API; by default none but the service's own.
     pub allowed_origins: Vec<AllowedOrigin>,
 }
@@ -84,6 +86,7 @@ impl Default for Settings {
             rate_limit: None,
             monthly_quota: None,
             sniff: false,
+            accepts_webp: false,
             allowed_origins: Vec::new(),
         }
     }

@@ -9,7 +9,7 @@ use super::token_number::TokenNumber;
 use super::usage::{Days, Period, UsageFilter};
 
 /// The input formats in histories.
-pub const USAGE_FORMATS: [&str; 4] = ["png", "jpeg", "gif", "bmp"];
+pub const USAGE_FORMATS: [&str; 5] = ["png", "jpeg", "gif", "bmp", "webp"];
 
 /// A text of a filter that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]

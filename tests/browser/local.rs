@@ -184,7 +184,7 @@ fn a_picture_is_converted_on_the_start_page_without_an_account() {
     let text = folder.path.join("notes.png");
     std::fs::write(&text, "no picture").expect("a new file");
     browser.choose_files("#try-file", &[&text]);
-    browser.wait_for_text("begins like none of PNG, JPEG, GIF and BMP");
+    browser.wait_for_text("begins like none of PNG, JPEG, GIF, BMP and WebP");
     browser.show_as(360, Theme::Light);
     browser.screenshot("local-start-360-light");
 }

@@ -30,6 +30,7 @@ mod sessions;
 mod systemd;
 mod tokens;
 mod watermark_host;
+mod webp_input;
 
 // These read /proc.
 #[cfg(target_os = "linux")]

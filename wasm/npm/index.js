@@ -46,7 +46,7 @@ export function load(name = "convert") {
   return loaded[name];
 }
 
-/** Converts a PNG, JPEG, GIF or BMP: the file and the parameters that the HTTP API has. */
+/** Converts a PNG, JPEG, GIF, BMP or WebP: the file and the parameters that the HTTP API has. */
 export async function convert(file, options = {}) {
   const { signal, onProgress, maxPixels = MOST_PIXELS, maxMemory = MOST_MEMORY, watermark_image, ...parameters } = options;
   signal?.throwIfAborted();
@@ -60,7 +60,7 @@ export async function convert(file, options = {}) {
     fonts: parameters.watermark ? await load("fonts") : undefined,
   };
   const { file: converted, info } = await run(job, { signal, onProgress });
-  const bytes = info.type === "image/webp" ? converted : picture;
+  const bytes = converted.length > 0 ? converted : picture;
   return { bytes, info: { ...info, inputBytes: picture.length, outputBytes: bytes.length } };
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Batch {
     pub(super) params: Params,
     pub(super) fonts: Fonts,
     pub(super) limits: Limits,
+    /// Whether WebP files are converted, too.
+    pub(super) accepts_webp: bool,
     /// The file of the watermark's picture.
     pub(super) watermark: Option<Arc<[u8]>>,
     /// The cores that pictures share; the last picture has all of them.
@@ -130,7 +132,7 @@ impl Batch {
             return Ok((task.target.clone(), outcome));
         }
         if self.rules.dry_run {
-            check_input(&task.input)?;
+            check_input(&task.input, self.accepts_webp)?;
             return Ok((task.target.clone(), Outcome::Planned));
         }
         let bytes = read(&task.input)?;
@@ -220,7 +222,7 @@ impl Batch {
     }
 
     fn encode(&self, bytes: &[u8]) -> Result<Conversion, String> {
-        let format = format_of(bytes)?;
+        let format = format_of(bytes, self.accepts_webp)?;
         let job = Job {
             bytes,
             format,
@@ -304,25 +306,23 @@ fn make_folder(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", shown(folder)))
 }
 
-fn format_of(bytes: &[u8]) -> Result<Format, &'static str> {
-    Format::sniff(bytes).ok_or_else(|| {
-        if folders::is_webp_file(bytes) {
-            "it is a WebP already"
-        } else {
-            "it looks like none of PNG, JPEG, GIF and BMP"
-        }
-    })
+fn format_of(bytes: &[u8], accepts_webp: bool) -> Result<Format, &'static str> {
+    match Format::sniff(bytes) {
+        Some(Format::Webp) if !accepts_webp => Err("it is a WebP already"),
+        Some(format) => Ok(format),
+        None => Err("it looks like none of PNG, JPEG, GIF and BMP"),
+    }
 }
 
 /// Checks an input without converting it.
-fn check_input(input: &Input) -> Result<(), String> {
+fn check_input(input: &Input, accepts_webp: bool) -> Result<(), String> {
     let Input::File(path) = input else {
         return Ok(());
     };
     let found = fs::metadata(path).map_err(|error| error.to_string())?;
     if found.is_file() {
         let bytes = folders::first_bytes(path).map_err(|error| error.to_string())?;
-        format_of(&bytes)?;
+        format_of(&bytes, accepts_webp)?;
     } else if found.is_dir() {
         return Err(IS_FOLDER.to_owned());
     }

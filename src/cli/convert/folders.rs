@@ -13,20 +13,25 @@ const ENDINGS: [&str; 10] = [
 /// The pictures in a folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
+    /// Whether WebP files are among them.
+    accepts_webp: bool,
     /// Pictures, in the order of their names, those of a folder before those of the folders in it.
     pub(super) pictures: Vec<PathBuf>,
     /// Folders and files that cannot be read, and why.
     pub(super) unreadable: Vec<(PathBuf, String)>,
 }
 
-/// Finds the PNG, JPEG, GIF and BMP files below `folder`, by their endings or else their first
-/// bytes.
+/// Finds the PNG, JPEG, GIF and BMP files below `folder`, and WebP files if those are converted, by
+/// their endings or else their first bytes.
 ///
 /// Names that begin with a point are hidden and skipped, and so is `left_out`. Links to files count
 /// as files. Links to folders are not followed, so that no file is found twice and no cycle is
 /// walked.
-pub(super) fn find(folder: &Path, left_out: Option<&Path>) -> Found {
-    let mut found = Found::default();
+pub(super) fn find(folder: &Path, left_out: Option<&Path>, accepts_webp: bool) -> Found {
+    let mut found = Found {
+        accepts_webp,
+        ..Found::default()
+    };
     let left_out = left_out.and_then(|path| path.canonicalize().ok());
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -53,7 +58,7 @@ impl Found {
             let is_link = path.is_symlink();
             match fs::metadata(&path) {
                 Ok(entry) if entry.is_dir() && !is_link => folders.push(path),
-                Ok(entry) if entry.is_file() => match is_picture(&path) {
+                Ok(entry) if entry.is_file() => match is_picture(&path, self.accepts_webp) {
                     Ok(true) => self.pictures.push(path),
                     Ok(false) => {}
                     Err(error) => self.unreadable.push((path, error.to_string())),
@@ -80,24 +85,20 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn is_picture(path: &Path) -> io::Result<bool> {
+fn is_picture(path: &Path, accepts_webp: bool) -> io::Result<bool> {
     let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
     if ENDINGS.iter().any(|known| *known == ending) {
-        return Ok(ending != "webp");
+        return Ok(ending != "webp" || accepts_webp);
     }
-    Ok(Format::sniff(&first_bytes(path)?).is_some())
+    let format = Format::sniff(&first_bytes(path)?);
+    Ok(format.is_some_and(|format| format != Format::Webp || accepts_webp))
 }
 
 /// Whether a file is a WebP, by its first bytes (RFC 9649, 2.4). Only regular files are opened,
 /// since the output of others is lost then.
 pub(super) fn is_webp(path: &Path) -> bool {
     let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
-    is_file && first_bytes(path).is_ok_and(|bytes| is_webp_file(&bytes))
-}
-
-/// Whether these are the first bytes of a WebP.
-pub(super) fn is_webp_file(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP")
+    is_file && first_bytes(path).is_ok_and(|bytes| Format::sniff(&bytes) == Some(Format::Webp))
 }
 
 /// The first bytes of a file, as many as identify its format.

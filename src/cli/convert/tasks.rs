@@ -47,13 +47,17 @@ pub(super) struct Destination {
     pub(super) recursive: bool,
     /// `--name`
     pub(super) name: Option<Name>,
+    /// `--accept webp`
+    pub(super) accepts_webp: bool,
 }
 
 /// The tasks of a command.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) tasks: Vec<Task>,
-    /// Inputs that are WebP files already.
+    /// Whether WebP files are converted, too.
+    accepts_webp: bool,
+    /// Inputs that are WebP files already, if those are not converted.
     pub(super) webps: Vec<PathBuf>,
     /// Files that cannot be read or written, with the reasons.
     pub(super) failed: Vec<(PathBuf, String)>,
@@ -115,7 +119,7 @@ pub(super) fn plan(inputs: &[PathBuf], destination: &Destination) -> Result<Plan
                 ));
             }
             let input = inputs.first().expect("there is one");
-            return Ok(single(input, output));
+            return Ok(single(input, output, destination.accepts_webp));
         }
         None => None,
     };
@@ -131,7 +135,10 @@ pub(super) fn plan(inputs: &[PathBuf], destination: &Destination) -> Result<Plan
             "--name with {dir} needs -o FOLDER, below which the folders are made".to_owned(),
         );
     }
-    let mut plan = Plan::default();
+    let mut plan = Plan {
+        accepts_webp: destination.accepts_webp,
+        ..Plan::default()
+    };
     for input in inputs {
         for found in plan.find(input, destination.recursive, folder) {
             plan.add(found, folder, &name);
@@ -155,8 +162,11 @@ fn ends_with_slash(path: &Path) -> bool {
 }
 
 /// The plan for an only input and a file, or standard output.
-fn single(input: &Input, output: &Path) -> Plan {
-    let mut plan = Plan::default();
+fn single(input: &Input, output: &Path, accepts_webp: bool) -> Plan {
+    let mut plan = Plan {
+        accepts_webp,
+        ..Plan::default()
+    };
     let target = if is_standard_output(output) {
         Target::StandardOutput
     } else {
@@ -181,7 +191,7 @@ impl Plan {
             Input::File(path) => path,
         };
         if recursive && path.is_dir() {
-            let found = folders::find(&path, output);
+            let found = folders::find(&path, output, self.accepts_webp);
             self.failed.extend(found.unreadable);
             let pictures = found.pictures.into_iter().map(|picture| Found {
                 below: picture.strip_prefix(&path).ok().map(Path::to_owned),
@@ -189,7 +199,7 @@ impl Plan {
             });
             return pictures.collect();
         }
-        if folders::is_webp(&path) {
+        if !self.accepts_webp && folders::is_webp(&path) {
             self.webps.push(path);
             return Vec::new();
         }

@@ -24,6 +24,8 @@
     "\x89PNG": ["PNG", "image/png", "png"], "\xff\xd8\xff": ["JPEG", "image/jpeg", "jpg"],
     "GIF8": ["GIF", "image/gif", "gif"], "BM": ["BMP", "image/bmp", "bmp"],
   };
+  // Other files that begin so are no pictures, which the server says.
+  if ("webp" in $("convert").dataset) TYPES.RIFF = ["WebP", "image/webp", "webp"];
   const NO_PICTURE = "This is not a PNG, JPEG, GIF or BMP. Choose another file.";
   const LOAD_AGAIN = "You are signed out, or the token was replaced. Sign in again in another tab, then try again.";
   const INTERRUPTED = "The connection is interrupted.";

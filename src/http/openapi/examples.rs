@@ -28,7 +28,9 @@ pub fn example(kind: Kind) -> Problem {
     let (front, limits) = (front::Settings::default(), Limits::default());
     let cut_short = || DecodeError::Invalid("it ends too early".to_owned());
     let params = |pairs: &[(&str, &str)]| Params::parse(pairs.iter().copied()).expect_err(FAULT);
-    let content_type = |name| convert::picture_type(name, false, convert::FLAGS).expect_err(FAULT);
+    let content_type = |name| {
+        convert::picture_type(name, convert::Accepted::default(), convert::FLAGS).expect_err(FAULT)
+    };
     let content = |headers: &[(&str, &str)]| {
         convert::check_content(&request("POST", "/convert", headers)).expect_err(FAULT)
     };

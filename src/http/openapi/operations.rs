@@ -84,7 +84,7 @@ fn describe(route: &Route, operation: &Operation, settings: &Settings) -> Json {
 
 /// The Request Body Object of a conversion.
 fn picture(settings: &Settings) -> Json {
-    let mut types: Vec<&str> = Format::MEDIA_TYPES.iter().map(|(name, _)| *name).collect();
+    let mut types = media_types(settings);
     if settings.sniff {
         types.push("application/octet-stream");
     }
@@ -92,7 +92,8 @@ fn picture(settings: &Settings) -> Json {
         .into_iter()
         .map(|media_type| (media_type.to_owned(), json!({"schema": bytes(media_type)})))
         .collect();
-    content.insert("multipart/form-data".to_owned(), form());
+    let form = form(&media_types(settings));
+    content.insert("multipart/form-data".to_owned(), form);
     json!({
         "description": format!(
             "The picture's bytes, or a form with them; up to {} bytes.",
@@ -103,9 +104,16 @@ fn picture(settings: &Settings) -> Json {
     })
 }
 
+/// The media types of the pictures that are converted.
+fn media_types(settings: &Settings) -> Vec<&'static str> {
+    let types = Format::MEDIA_TYPES.into_iter();
+    let types = types.filter(|(_, format)| *format != Format::Webp || settings.accepts_webp);
+    types.map(|(name, _)| name).collect()
+}
+
 /// The Media Type Object of a form: the picture as the one file. The parameters are described once,
 /// as those of the query, since generated clients would send a parameter in both places.
-fn form() -> Json {
+fn form(media_types: &[&str]) -> Json {
     json!({
         "schema": {
             "type": "object",
@@ -118,7 +126,7 @@ fn form() -> Json {
             "additionalProperties": {"type": "string"},
         },
         "encoding": {
-            "file": {"contentType": Format::MEDIA_TYPES.map(|(name, _)| name).join(", ")},
+            "file": {"contentType": media_types.join(", ")},
         },
     })
 }
@@ -172,9 +180,9 @@ fn success(success: &Success) -> Json {
     let content = |media_type: &str, schema: &Json| json!({media_type: {"schema": schema}});
     let (description, content, headers_on): (_, _, &[On]) = match *success {
         Success::Picture => {
-            let originals = Format::ALL.map(Format::media_type);
-            let types = ["image/webp"].into_iter().chain(originals);
+            let types = Format::ALL.map(Format::media_type);
             let content: Map<String, Json> = types
+                .into_iter()
                 .map(|name| (name.to_owned(), json!({"schema": bytes(name)})))
                 .collect();
             (

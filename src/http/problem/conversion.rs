@@ -82,6 +82,10 @@ fn detail(error: &ConversionError) -> String {
 fn wrong_format(declared: Format, found: Option<Format>) -> String {
     let declared = declared.name();
     match found.map(Format::name) {
+        Some("webp") => format!(
+            "Content-Type says image/{declared}, but the body looks like image/webp, which servers convert that \
+             run with --accept webp; send -H 'Content-Type: image/webp' to those."
+        ),
         Some(found) => format!(
             "Content-Type says image/{declared}, but the body looks like image/{found}; send -H 'Content-Type: \
              image/{found}'."

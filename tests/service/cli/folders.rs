@@ -133,6 +133,24 @@ fn webp_files_are_passed_over() {
 }
 
 #[test]
+fn webp_files_are_converted_if_that_is_asked_for() {
+    let folder = Folder::new();
+    write(&folder, "a.png", &Picture::waves(30, 20).png());
+    succeeded(&convert(&folder, &["a.png"], b""));
+    fs::remove_file(folder.path.join("a.png")).expect("it is there");
+    let convert_small = |more: &[&str]| {
+        let flags = [&["--accept", "webp", "--width", "15"], more].concat();
+        succeeded(&convert(&folder, &flags, b""));
+    };
+    convert_small(&["a.webp", "-o", "b.webp"]);
+    assert_webp(&folder.path.join("b.webp"), 15, 10);
+    convert_small(&["-r", ".", "-o", "out"]);
+    assert_webp(&folder.path.join("out/a.webp"), 15, 10);
+    let itself = convert(&folder, &["a.webp", "--accept", "webp"], b"");
+    failed(&itself, &["a.webp would overwrite an input"]);
+}
+
+#[test]
 fn pictures_are_converted_again_only_if_they_are_newer() {
     let folder = Folder::new();
     for name in ["a.png", "b.png"] {

@@ -24,7 +24,7 @@ export interface Info {
   milliseconds: number;
 }
 
-/** Converts a PNG, JPEG, GIF or BMP to the same bytes as the server does. Rejects with a `Problem`. */
+/** Converts a PNG, JPEG, GIF, BMP or WebP to the same bytes as the server does. Rejects with a `Problem`. */
 export function convert(file: Bytes, options?: ConvertOptions): Promise<{ bytes: Uint8Array; info: Info }>;
 
 export interface EncodeOptions extends CallOptions {

@@ -48,7 +48,7 @@ fn convert_by(
         return Err(Problem::new("body_empty", "The picture has no bytes."));
     }
     let format = Format::sniff(bytes).ok_or_else(|| {
-        let detail = "The body begins like none of PNG, JPEG, GIF and BMP.";
+        let detail = "The body begins like none of PNG, JPEG, GIF, BMP and WebP.";
         Problem::new("wrong_format", detail)
     })?;
     let opened = image::open(bytes, format, &limits).map_err(ConversionError::from)?;
