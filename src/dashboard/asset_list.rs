@@ -50,6 +50,7 @@ pub static ASSETS: [Asset; 12] = [
             "script/base.js",
             "script/snippets.js",
             "script/zip.js",
+            "script/settings.js",
             "script/convert.js",
         ],
     },

@@ -1,5 +1,5 @@
 //! The page that converts pictures, with every parameter. Without its script it is a form that
-//! converts one picture and saves it.
+//! converts one picture and downloads it.
 
 use super::MODULE;
 use super::context::SignedIn;
@@ -18,6 +18,15 @@ const LANGUAGES: [(&str, &str); 5] = [
     ("node", "Node.js"),
     ("php", "PHP"),
     ("go", "Go"),
+];
+
+/// Settings by the name of what they are for. The script reads them from the address, as those of
+/// any other link to the page.
+const PRESETS: [(&str, &str); 4] = [
+    ("Web photo", "quality=80"),
+    ("Screenshot", "near_lossless=60"),
+    ("Thumbnail", "width=320&height=320&fit=cover"),
+    ("Under 100 kB", "max_bytes=100k"),
 ];
 
 /// The page that converts.
@@ -51,6 +60,13 @@ pub fn convert(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
             (settings_form(preset))
         }
         (snippet_card())
+        div.card #bar hidden {
+            p.figures {
+                span #shown {}
+                strong #sum {}
+            }
+            button #zip type="button" disabled { "Download all" }
+        }
         p.visually-hidden #announce role="status" {}
     };
     let viewer = Viewer::of(&context.session);
@@ -85,10 +101,13 @@ fn settings_form(preset: &str) -> Markup {
             input type="hidden" name="download" value="converted";
             @if !preset.is_empty() {
                 p.hint #preset {
-                    "What is empty here is as the preset of the token " code { (TokenNumber::DEFAULT_NAME) } " says: "
+                    "At first as the preset of the token " code { (TokenNumber::DEFAULT_NAME) } " says: "
                     @for line in preset.lines() { code { (line) } " " }
                     a href=(paths::TOKENS) { "Change it" }
                 }
+            }
+            p.presets #presets hidden {
+                @for (name, settings) in PRESETS { a href={ "#" (settings) } { (name) } }
             }
             (fields(&Preset::parse_stored(preset).unwrap_or_default()))
             p.submit {
@@ -131,15 +150,11 @@ fn compare_card() -> Markup {
 fn rows_card() -> Markup {
     html! {
         section.card #results hidden aria-labelledby="results-title" {
-            div.title {
-                h2 #results-title { "Pictures" }
-                p #sum {}
-            }
+            h2 #results-title { "Pictures" }
             p.alert #hold hidden {}
             ol #rows {}
             template #row-template { (row()) }
             p.submit {
-                button #zip type="button" disabled { "Save all as ZIP" }
                 button.secondary #retry-all type="button" hidden { "Try failed ones again" }
                 button.secondary #cancel-all type="button" hidden { "Cancel all" }
                 button.secondary #clear type="button" { "Clear the list" }
@@ -163,7 +178,7 @@ fn row() -> Markup {
                 strong.saved {}
             }
             div.tools {
-                button.save.secondary type="button" { "Save" }
+                button.save.secondary type="button" { "Download" }
                 button.retry.secondary type="button" { "Try again" }
                 button.cancel.secondary type="button" { "Cancel" }
                 button.remove.quiet type="button" { "Remove" }
@@ -191,6 +206,19 @@ fn snippet_card() -> Markup {
                 "With exactly these settings. The token comes from the environment: set "
                 code { "TOWEBP_TOKEN" } " to the one on your " a href=(paths::DASHBOARD) { "dashboard" } "."
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_are_parameters_that_requests_may_have() {
+        for (name, settings) in PRESETS {
+            let preset = Preset::parse(&settings.replace('&', "\n"));
+            assert!(preset.is_ok(), "{name}: {preset:?}");
         }
     }
 }

@@ -5,20 +5,19 @@ use towebp_pipeline::conversion::{DefaultValue, PARAMETERS, Parameter, Preset, V
 
 /// The groups of the fields, each with the parameters that stand in it, in this order. A parameter
 /// that stands in none is one of the last group.
-const GROUPS: [(&str, &str); 6] = [
+const GROUPS: [(&str, &str); 7] = [
+    ("Quality", "quality"),
+    ("Size", "width height fit"),
     (
-        "Quality",
-        "quality effort mode max_bytes best_effort target",
+        "Watermark",
+        "watermark watermark_position watermark_opacity",
     ),
-    ("Size", "width height fit gravity enlarge dpr"),
+    ("Compression", "effort mode max_bytes best_effort target"),
+    ("Resizing", "gravity enlarge dpr"),
     (
-        "Text watermark",
-        "watermark watermark_size watermark_color watermark_outline",
-    ),
-    ("Picture watermark", "watermark_image watermark_scale"),
-    (
-        "Placement",
-        "watermark_position watermark_opacity watermark_margin watermark_rotate watermark_tile",
+        "More of the watermark",
+        "watermark_size watermark_color watermark_outline watermark_image watermark_scale watermark_margin \
+         watermark_rotate watermark_tile",
     ),
     (
         "Details",
@@ -26,15 +25,42 @@ const GROUPS: [(&str, &str); 6] = [
     ),
 ];
 
-/// All fields, in groups that fold. The first group is open. An empty field shows the value of the
-/// token's preset; fixed values cannot be edited.
+/// The number of groups before the fold.
+const BASIC_GROUPS: usize = 3;
+
+/// The words of some values on this page.
+const WORDS: [(&str, &str); 4] = [
+    ("low", "fast"),
+    ("medium", "balanced"),
+    ("high", "small"),
+    ("max", "smallest"),
+];
+
+/// The parameters of which at most one is given. Forms of browsers without the script give every
+/// value that a field has, so that these fields have none.
+const RIVALS: [&str; 3] = ["quality", "max_bytes", "target"];
+
+/// All fields: the basic ones, and the others under one fold, which is open if the preset has some
+/// of them. A field has the value of the token's preset, or the default; fixed values cannot be
+/// edited.
 pub fn fields(preset: &Preset) -> Markup {
+    let (basic, advanced) = GROUPS.split_at(BASIC_GROUPS);
+    let advanced: Vec<_> = advanced
+        .iter()
+        .map(|(group, names)| (group, rows(group, names)))
+        .collect();
+    let mut in_advanced = advanced.iter().flat_map(|(_, rows)| rows);
     html! {
-        @for (group, names) in GROUPS {
-            @let rows = rows(group, names);
-            details open[group == GROUPS[0].0] {
-                summary { (group) }
+        @for (group, names) in basic {
+            div.fields role="group" aria-label=(group) {
+                @for row in rows(group, names) { (field(row, preset)) }
+            }
+        }
+        details #advanced open[in_advanced.any(|row| preset.value(row.name).is_some())] {
+            summary { "Advanced" }
+            @for (group, rows) in &advanced {
                 div.fields role="group" aria-label=(group) {
+                    h3 { (group) }
                     @for row in rows { (field(row, preset)) }
                 }
             }
@@ -58,11 +84,11 @@ fn rows(group: &str, names: &str) -> Vec<&'static Parameter> {
     rows
 }
 
-/// One field with its label and its meaning. Left empty, it is not given.
+/// One field with its label and its meaning. With its first value, or empty, it is not given.
 fn field(row: &Parameter, preset: &Preset) -> Markup {
     let Parameter { name, value, .. } = *row;
     let (id, hint) = (format!("p-{name}"), format!("h-{name}"));
-    let plain = default(row);
+    let (DefaultValue::Given(plain) | DefaultValue::Other(plain)) = row.default;
     let of_preset = preset.value(name);
     let fixed_by = preset.fixed_by(name);
     let (is_fixed, fixed) = (fixed_by.is_some(), fixed_by.map(|_| ""));
@@ -70,9 +96,13 @@ fn field(row: &Parameter, preset: &Preset) -> Markup {
         .alternative_to(name)
         .map(|other| format!("as {} says", lower(other)));
     let default = of_preset.or(alternative.as_deref()).unwrap_or(plain);
+    let is_value = of_preset.is_some() || matches!(row.default, DefaultValue::Given(_));
+    let given = (is_value && !RIVALS.contains(&name) && value.is_in_range(default))
+        .then(|| default.trim_end_matches(|c| c == '%' && matches!(value, Value::Percent(..))));
     // The script shows this in place of a preset's value once a request displaces that.
     let displaced = of_preset.map(|_| plain);
     let words = value.words();
+    let is_chosen = |word: &str| word.eq_ignore_ascii_case(&default.replace('-', ""));
     let label = html! { label for=(id) { (title(name)) } };
     let input = match value {
         // A box that is not ticked could not undo the preset's value.
@@ -87,24 +117,38 @@ fn field(row: &Parameter, preset: &Preset) -> Markup {
                 }
             };
         }
+        // Nine positions, or the few steps of one scale.
+        Value::Word(_) if words.len() == 9 || name == "effort" => {
+            return html! {
+                fieldset.param id=(id) aria-describedby=(hint) {
+                    legend { (title(name)) }
+                    div class=(if words.len() == 9 { "positions" } else { "segments" }) {
+                        @for word in words {
+                            @let text = WORDS.iter().find(|(it, _)| *it == word).map_or(word, |(_, text)| text);
+                            label title=(word) {
+                                input type="radio" name=(name) value=(word) checked[is_chosen(word)] disabled[is_fixed];
+                                span { (text) }
+                            }
+                        }
+                    }
+                    (explanation(row, &hint, fixed_by))
+                }
+            };
+        }
         Value::Word(_) => html! {
             select id=(id) name=(name) disabled[is_fixed] aria-describedby=(hint) {
-                option value="" {
-                    @if of_preset.is_some() { "Preset: " } @else if alternative.is_none() { "Default: " }
-                    (default)
-                }
-                @for word in words { option value=(word) { (word) } }
+                @if !words.iter().any(|word| is_chosen(word)) { option value="" selected { (default) } }
+                @for word in words { option value=(word) selected[is_chosen(word)] { (word) } }
             }
         },
         Value::Number(min, max) | Value::Percent(min, max) => html! {
-            input id=(id) type="number" name=(name) min=(min) max=(max) placeholder=(default)
+            input id=(id) type="number" name=(name) min=(min) max=(max) value=[given] placeholder=(default)
                 data-preset=[of_preset] data-plain=[displaced] data-fixed=[fixed] disabled[is_fixed]
                 aria-describedby=(hint);
         },
         Value::Decimal(min, max) => html! {
             input id=(id) type="number" name=(name) min=(thousandths(min)) max=(thousandths(max))
-                step="0.001" placeholder=(default) data-preset=[of_preset] data-plain=[displaced]
-                data-fixed=[fixed] disabled[is_fixed] aria-describedby=(hint);
+                step="0.001" value=[given] placeholder=(default) disabled[is_fixed] aria-describedby=(hint);
         },
         Value::Text => html! {
             textarea id=(id) name=(name) rows="2" maxlength="1000" placeholder=[of_preset]
@@ -115,32 +159,34 @@ fn field(row: &Parameter, preset: &Preset) -> Markup {
                 pattern="https?://.+" disabled[is_fixed] aria-describedby=(hint);
         },
         Value::Color(_) => html! {
-            input id=(id) type="text" name=(name) placeholder=(default) list=(format!("l-{name}"))
-                spellcheck="false" autocomplete="off" data-color disabled[is_fixed] aria-describedby=(hint);
+            input id=(id) type="text" name=(name) value=[given] placeholder=(default) list=(format!("l-{name}"))
+                pattern=(color_pattern(&words)) title={ "Such as " (row.example) } spellcheck="false"
+                autocomplete="off" data-color disabled[is_fixed] aria-describedby=(hint);
             datalist id=(format!("l-{name}")) {
                 @for word in words { option value=(word) {} }
             }
         },
         _ => html! {
-            input id=(id) type="text" name=(name) placeholder=(default) spellcheck="false"
+            input id=(id) type="text" name=(name) value=[given] placeholder=(default) spellcheck="false"
                 autocomplete="off" pattern=[pattern(value)] title={ "Such as " (row.example) }
                 data-preset=[of_preset] data-plain=[displaced] data-fixed=[fixed] disabled[is_fixed]
                 aria-describedby=(hint);
         },
     };
+    html! { div.param { (label) (input) (explanation(row, &hint, fixed_by)) } }
+}
+
+/// The meaning of a parameter, under this id; and that it is fixed, if it is.
+fn explanation(row: &Parameter, id: &str, fixed_by: Option<&str>) -> Markup {
     html! {
-        div.param {
-            (label)
-            (input)
-            p.hint id=(hint) {
-                @if let Some(by) = fixed_by {
-                    strong {
-                        "Fixed by the token" @if by != name { ", with " (lower(by)) } "."
-                    }
-                    " "
+        p.hint id=(id) {
+            @if let Some(by) = fixed_by {
+                strong {
+                    "Fixed by the token" @if by != row.name { ", with " (lower(by)) } "."
                 }
-                (meaning(row.meaning))
+                " "
             }
+            (meaning(row.meaning))
         }
     }
 }
@@ -148,12 +194,6 @@ fn field(row: &Parameter, preset: &Preset) -> Markup {
 /// A parameter's name within a sentence.
 fn lower(name: &str) -> String {
     name.replace('_', " ")
-}
-
-fn default(row: &Parameter) -> &'static str {
-    match row.default {
-        DefaultValue::Given(text) | DefaultValue::Other(text) => text,
-    }
 }
 
 /// The pattern by which browsers check a text before it is sent.
@@ -164,6 +204,15 @@ fn pattern(value: Value) -> Option<&'static str> {
         Value::Length { .. } => Some(r"[0-9]+|[0-9]+(\.[0-9]+)?%"),
         _ => None,
     }
+}
+
+/// The pattern of a color: these words in any case of letters, or hexadecimal digits.
+fn color_pattern(words: &[&str]) -> String {
+    let any_case = |letter: char| format!("[{letter}{}]", letter.to_ascii_uppercase());
+    let words = words
+        .iter()
+        .map(|word| word.chars().map(any_case).collect::<String>() + "|");
+    words.collect::<String>() + "#?([0-9a-fA-F]{3}){1,2}"
 }
 
 fn thousandths(number: i32) -> f64 {
@@ -213,8 +262,12 @@ mod tests {
     fn every_parameter_has_one_field_whatever_its_group() {
         let text = fields(&Preset::default()).into_string();
         for row in PARAMETERS {
-            let fields = text.matches(&format!(" name=\"{}\"", row.name)).count();
+            let fields = text.matches(&format!(" id=\"p-{}\"", row.name)).count();
             let expected = usize::from(row.name != "token");
+            assert_eq!(
+                text.contains(&format!(" name=\"{}\"", row.name)),
+                expected == 1
+            );
             assert_eq!(fields, expected, "{} in {text}", row.name);
         }
         for name in GROUPS.iter().flat_map(|(_, names)| names.split(' ')) {
@@ -228,8 +281,12 @@ mod tests {
         let text = fields(&Preset::default()).into_string();
         for expected in [
             "name=\"quality\" min=\"0\" max=\"100\" placeholder=\"85\"",
-            "name=\"dpr\" min=\"0.1\" max=\"8\" step=\"0.001\" placeholder=\"1\"",
-            "<option value=\"\">Default: medium</option><option value=\"low\">low</option>",
+            "name=\"dpr\" min=\"0.1\" max=\"8\" step=\"0.001\" value=\"1\"",
+            "name=\"watermark_opacity\" min=\"0\" max=\"100\" value=\"50\"",
+            "<option value=\"auto\" selected>auto</option><option value=\"lossy\">lossy</option>",
+            "name=\"effort\" value=\"medium\" checked><span>balanced</span>",
+            "name=\"effort\" value=\"max\"><span>smallest</span>",
+            "name=\"watermark_position\" value=\"bottomRight\" checked>",
         ] {
             assert!(text.contains(expected), "{expected} in {text}");
         }
@@ -248,9 +305,9 @@ mod tests {
             field("target").contains("placeholder=\"70\" data-preset=\"70\" data-plain=\"none\"")
         );
         assert!(field("quality").contains("placeholder=\"as target says\""));
-        assert!(field("enlarge").contains("Preset: true</option>"));
+        assert!(field("enlarge").contains("<option value=\"true\" selected>true</option>"));
         assert!(
-            field("mode").contains("as lossless says</option>"),
+            field("mode").contains("<option value=\"\" selected>as lossless says</option>"),
             "{}",
             field("mode")
         );
@@ -268,6 +325,19 @@ mod tests {
         }
         assert!(field("watermark").contains("placeholder=\"© a\""));
         assert!(!field("quality").contains(" disabled"));
+        assert!(text.contains("<details id=\"advanced\" open>"), "{text}");
+        let plain = fields(&Preset::parse("quality=60\nwatermark_position=top-left").unwrap());
+        let plain = plain.into_string();
+        assert!(plain.contains("<details id=\"advanced\">"), "{plain}");
+        assert!(plain.contains("value=\"topLeft\" checked>"), "{plain}");
+    }
+
+    #[test]
+    fn colors_are_words_in_any_case_or_digits() {
+        assert_eq!(
+            color_pattern(&["red"]),
+            "[rR][eE][dD]|#?([0-9a-fA-F]{3}){1,2}"
+        );
     }
 
     #[test]

@@ -15,18 +15,22 @@ const RECTANGLE: &str = "
 const { left, top, right, bottom } = document.querySelector(arguments[0]).getBoundingClientRect();
 return [left, top, right, bottom];";
 
-/// Of the scroll positions at which a button's middle is in the window, those at which something
-/// else lies there.
+/// Of the scroll positions at which a button's middle is in the window and above the bar that stays
+/// at its bottom, those at which something else lies there; and the last one, if the button is
+/// still below the bar then.
 const COVERED_AT: &str = "
 const button = document.querySelector(arguments[0]), covered = [];
+const bar = document.querySelector('#bar');
 for (let y = 0; y <= document.documentElement.scrollHeight - innerHeight; y += 40) {
     scrollTo(0, y);
     const { left, top, width, height } = button.getBoundingClientRect();
     const [x, middle] = [left + width / 2, top + height / 2];
-    if (middle < 0 || middle >= innerHeight) continue;
+    if (middle < 0 || middle >= bar.getBoundingClientRect().top) continue;
     const found = document.elementFromPoint(x, middle);
     if (!button.contains(found)) covered.push([y, found?.outerHTML.slice(0, 80)]);
 }
+scrollTo(0, 1e6);
+if (button.getBoundingClientRect().bottom > bar.getBoundingClientRect().top) covered.push('the end');
 return covered;";
 
 impl Converter {
@@ -182,7 +186,12 @@ fn a_portrait_is_in_the_middle_and_the_slider_s_thumb_below_the_divider() {
         "#sum",
     ] {
         let [_, top, _, bottom] = it.rectangle(css);
-        assert!(top >= 0.0 && bottom <= 800.0, "{css} ends at {bottom}");
+        let end = if css == "#sum" {
+            800.0
+        } else {
+            it.rectangle("#bar")[1]
+        };
+        assert!(top >= 0.0 && bottom <= end, "{css} ends at {bottom}");
     }
     let [_, top, _, bottom] = it.picture();
     assert!(

@@ -69,8 +69,9 @@ fn snippets_do_what_the_page_does() {
         ("watermark_color", "#fc0"),
         ("watermark_position", "topLeft"),
     ];
-    let set = "const field = document.querySelector(`[name=${arguments[0]}]`); \
-         if (field.type === 'checkbox') field.checked = true; else field.value = arguments[1]; \
+    let set = "const all = [...document.querySelectorAll(`[name=${arguments[0]}]`)]; \
+         const field = all.find((one) => one.type === 'radio' && one.value === arguments[1]) ?? all[0]; \
+         if (['checkbox', 'radio'].includes(field.type)) field.checked = true; else field.value = arguments[1]; \
          field.dispatchEvent(new Event('input', { bubbles: true }))";
     for (name, value) in parameters {
         browser.run(set, &[name.into(), value.into()]);

@@ -177,7 +177,7 @@ fn a_picture_is_converted_on_the_start_page_without_an_account() {
     let path = folder.path.join("waves.png");
     std::fs::write(&path, Picture::waves(320, 240).png()).expect("a new file");
     browser.drop_files(200.0, 300.0, &[&path]);
-    browser.wait_for_text("Save it");
+    browser.wait_for_text("Download it");
     browser.assert_says(&["became", "% less"]);
     browser.screenshot("local-start-1280-dark");
     assert_eq!(browser.cookie("towebp_session"), None);

@@ -25,6 +25,7 @@ mod page;
 mod preset;
 mod problems;
 mod secrets;
+mod settings;
 mod sweep;
 mod usage;
 mod visitor;

@@ -257,6 +257,9 @@ impl Browser {
     /// Clicks the first element by this CSS selector, once that can be done.
     #[track_caller]
     pub fn click(&self, css: &str) {
+        // Where no bar at an edge of the window lies on it.
+        let scroll = "document.querySelector(arguments[0])?.scrollIntoView({ block: 'center' })";
+        self.run(scroll, &[css.into()]);
         self.act(css, |element| element.post("click", &json!({})));
     }
 

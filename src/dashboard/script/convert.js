@@ -85,74 +85,11 @@
 
   // ---- The settings ----
 
-  // Names and values of what is given. What is empty is not.
-  function parameters() {
-    const given = [...new FormData(form)].filter(([name, value]) =>
-      name !== "download" && typeof value === "string" && value !== "");
-    return given.map(([name, value]) => [name, value.replaceAll("\r\n", "\n")]);
-  }
-
-  const query = () => new URLSearchParams(parameters()).toString();
-
-  const followers = []; // what brings sliders and colors to what is written
-
-  // Of three ways to set the quality, one is in force. One that is given displaces the preset's.
-  function settleQuality() {
-    const ways = ["quality", "max_bytes", "target"].map((name) => $(`p-${name}`));
-    const goal = ways.slice(1).find((field) => field.value);
-    for (const field of ways) {
-      const { fixed, preset, plain } = field.dataset;
-      if (fixed === undefined) field.disabled = goal !== undefined && field !== goal;
-      const isDisplaced = ways.some((other) => other !== field && other.value);
-      if (preset !== undefined) field.placeholder = isDisplaced ? plain : preset;
-    }
-    for (const follow of followers) follow();
-  }
-
-  // A slider beside each number from 0 to 100.
-  for (const number of form.querySelectorAll("input[type=number][min='0'][max='100']")) {
-    const slider = document.createElement("input");
-    const pair = document.createElement("div");
-    Object.assign(slider, { type: "range", id: number.name, min: 0, max: 100 });
-    slider.ariaLabel = `${form.querySelector(`[for=${number.id}]`).textContent}, slider`;
-    pair.className = "pair";
-    number.replaceWith(pair);
-    pair.append(slider, number);
-    followers.push(() => {
-      slider.value = number.value || number.placeholder;
-      slider.disabled = number.disabled;
-      slider.classList.toggle("idle", !number.value && isNaN(number.placeholder));
-    });
-    slider.addEventListener("input", () => { number.value = slider.value; });
-  }
-
-  // A color to pick beside each that is written.
-  for (const text of form.querySelectorAll("[data-color]")) {
-    const color = document.createElement("input");
-    const pair = document.createElement("div");
-    color.type = "color";
-    color.ariaLabel = "Pick a color";
-    pair.className = "pair";
-    text.replaceWith(pair);
-    pair.append(text, color);
-    const context = document.createElement("canvas").getContext("2d");
-    color.disabled = text.disabled;
-    const follow = () => {
-      const bare = /^([0-9a-f]{3}){1,2}$/i.test(text.value) ? "#" : "";
-      context.fillStyle = bare + (text.value || text.placeholder);
-      color.value = context.fillStyle;
-    };
-    follow();
-    color.defaultValue = color.value;
-    followers.push(follow);
-    color.addEventListener("input", () => { text.value = color.value; });
-  }
-
   let current = ""; // the settings as a query
   let settling = null;
   function changed() {
-    settleQuality();
-    current = query();
+    settleFields();
+    current = new URLSearchParams(parameters()).toString();
     showSnippet();
     showApply();
     clearTimeout(settling);
@@ -161,10 +98,11 @@
 
   // Converts the compared picture with the new settings. The others wait for the button.
   function settled() {
-    const invalid = form.querySelector(":invalid");
-    const label = invalid && form.querySelector(`[for=${invalid.id}]`).textContent;
+    const invalid = form.querySelector(":invalid:not(fieldset)");
     rows.forEach(show);
-    tell("compare-problem", invalid ? `${label}: ${invalid.validationMessage}` : "");
+    tell("compare-problem", "");
+    tellField(invalid?.name, invalid?.validationMessage);
+    keepSettings(current);
     if (invalid || !compared) return;
     if (compared.result) convertAgain(compared, canPreview() ? preview : request);
   }
@@ -272,7 +210,8 @@
     const done = rows.filter((row) => row.result);
     const failed = rows.filter((row) => row.state === "failed");
     const [before, after] = [sum(done, (row) => row.file.size), sum(done, (row) => row.result.blob.size)];
-    $("results").hidden = !rows.length;
+    $("results").hidden = $("bar").hidden = !rows.length;
+    showFigures();
     $("sum").textContent = done.length === rows.length ? pictures(rows.length) : `${done.length} of ${pictures(rows.length)}`;
     if (done.length) $("sum").textContent += ` · ${size(before)} → ${size(after)} · ${percent(before, after)}`;
     $("zip").disabled = !done.length || isZipping;
@@ -321,7 +260,7 @@
     showAll();
   });
   $("clear").addEventListener("click", () => {
-    if (hasLosses() && !confirm("There are pictures that were not saved. Clear the list?")) return;
+    if (hasLosses() && !confirm("There are pictures that were not downloaded. Clear the list?")) return;
     clear();
   });
 
@@ -398,7 +337,7 @@
     } catch (problem) {
       if (signal.aborted) return {};
       const help = { ...HELP, too_much_memory: NO_PREVIEW, internal_error: NO_PREVIEW }[problem.code] ?? problem.detail ?? NO_PREVIEW;
-      return { text: typeof help === "string" ? help : help(problem, row) };
+      return { text: typeof help === "string" ? help : help(problem, row), field: fieldOf(problem) };
     }
   }
 
@@ -425,7 +364,7 @@
     }
     const wait = Number(header("Retry-After") ?? Infinity);
     if (PASSING.includes(problem.code)) return wait <= MOST_WAITING ? { text, wait } : { text: `${text} Try again later.` };
-    return { text, isFinal: FINAL.includes(problem.code) };
+    return { text, isFinal: FINAL.includes(problem.code), field: fieldOf(problem) };
   }
 
   // After a request without an answer: if the server cannot be reached, all rows wait, each time
@@ -493,7 +432,7 @@
     announceEnd();
   }
 
-  function fail(row, { text, wait, isFinal }) {
+  function fail(row, { text, wait, isFinal, field }) {
     if (isFinal) {
       for (const other of rows.filter((other) => other.state === "waiting")) {
         Object.assign(other, { state: other.result ? "done" : "failed", detail: text });
@@ -508,8 +447,9 @@
     } else {
       // An earlier result is still good.
       Object.assign(row, { state: row.result ? "done" : "failed", detail: text });
-      if (row === compared && row.result) tell("compare-problem", text);
-      else if (row === compared) compare(rows.find((row) => row.result) ?? rows.find(isPending) ?? null);
+      if (field) tellField(field, text);
+      else if (row === compared && row.result) tell("compare-problem", text);
+      if (row === compared && !row.result) compare(rows.find((row) => row.result) ?? rows.find(isPending) ?? null);
       announceEnd(`${row.path}: ${text}`);
     }
     show(row);
@@ -621,6 +561,13 @@
     if (row.result && row.result.query !== current) settled();
   }
 
+  // The figures of the compared picture, above those of all.
+  function showFigures() {
+    const { path, file, result } = compared ?? {};
+    $("shown").textContent = result
+      ? `${size(file.size)} → ${size(result.blob.size)} · ${percent(file.size, result.blob.size)} · ${path}` : "";
+  }
+
   function showAfter() {
     const { result, file, type } = compared;
     showWorking();
@@ -629,6 +576,7 @@
       ? `${result.blob.type === "image/webp" ? "WebP" : "Original"} · ${size(result.blob.size)} · ${percent(file.size, result.blob.size)}` : "";
     if (result?.isPreview) $("after-label").textContent += " · in this browser";
     if (result) tell("compare-problem", "");
+    showFigures();
     setSource(after, result?.blob);
     showSnippet();
   }
@@ -681,6 +629,11 @@
   }
 
   for (const image of [before, after]) image.addEventListener("load", layOut);
+  before.addEventListener("load", () => {
+    for (const [name, pixels] of [["width", before.naturalWidth], ["height", before.naturalHeight]]) {
+      if (!form.elements[name].defaultValue) form.elements[name].placeholder = pixels;
+    }
+  });
   new ResizeObserver(layOut).observe(stage);
   addEventListener("resize", layOut); // of the page's zoom, too
   $("slider").addEventListener("input", layOut);
@@ -844,7 +797,9 @@
     }
   }
 
-  $("drop-hint").hidden = false;
+  addEventListener("hashchange", () => location.hash.includes("=") && putSettings(location.hash.slice(1)));
+  putSettings(location.hash.includes("=") ? location.hash.slice(1) : localStorage.getItem("settings"));
+  $("drop-hint").hidden = $("presets").hidden = false;
   $("copy-as").hidden = false;
   changed();
 }

@@ -23,7 +23,7 @@
       URL.revokeObjectURL(picture.src);
       link.href = picture.src = URL.createObjectURL(new Blob([bytes], { type: info.type }));
       link.download = `${file.name.replace(/\.[^.]*$/, "") || "picture"}.webp`;
-      link.textContent = "Save it";
+      link.textContent = "Download it";
       const saved = Math.round(100 - 100 * bytes.length / file.size);
       result.replaceChildren(`${size(file.size)} became ${size(bytes.length)}, ${Math.abs(saved)} % ${saved < 0 ? "more" : "less"}, in ${(info.milliseconds / 1000).toFixed(1)} s. `, link);
       shown.hidden = false;

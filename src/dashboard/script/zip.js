@@ -18,7 +18,7 @@ function crc32(bytes) {
 async function zip(files) {
   const total = sum(files, ([name, blob]) => blob.size + 2 * 3 * name.length + 80);
   if (total >= 2 ** 32 - 1 || files.length >= 2 ** 16 - 1) {
-    throw new Error("These are more than 4 GB or 65,534 pictures, which a ZIP cannot hold. Save them in parts.");
+    throw new Error("These are more than 4 GB or 65,534 pictures, which a ZIP cannot hold. Download them in parts.");
   }
   const now = new Date();
   const time = now.getHours() << 11 | now.getMinutes() << 5 | now.getSeconds() >> 1;
