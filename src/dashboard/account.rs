@@ -40,7 +40,7 @@ pub fn account(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
             section.card #delete {
                 h2 { "Delete the account" }
                 details {
-                    summary { "What is lost, and the form" }
+                    summary { "Delete account…" }
                     (deletion_form(&context.session, &totals))
                 }
             }
@@ -211,7 +211,7 @@ fn deletion_form(session: &Session, totals: &UsageTotals) -> Markup {
                 input type="checkbox" name="confirmed" value="yes" required;
                 "I have understood that all of it is lost"
             }
-            button.danger type="submit" { "Delete the account now" }
+            button.danger type="submit" { "Delete account" }
         }
     }
 }

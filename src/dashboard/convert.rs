@@ -44,7 +44,7 @@ pub fn convert(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
             h1 { "Convert" }
             p.hint {
                 @if module.is_some() {
-                    "Each result counts as one conversion; your browser's previews do not."
+                    "Each result counts as one conversion. Previews in your browser: not counted against your quota."
                 } @else {
                     "To WebP, with every setting. Each result counts as one conversion."
                 }

@@ -25,7 +25,7 @@ pub fn failures_card(
                     h2 { "Failed conversions" }
                     a href=(view.link(paths::FAILURES_CSV, &[])) { "Get as CSV" }
                 }
-                p.hint { "They count nowhere, and are kept for 30 days." }
+                p.hint { "Not counted against your quota. Kept for 30 days." }
                 div.scroll tabindex="0" role="region" aria-label="Failed conversions" {
                     table.labelled {
                         thead {

@@ -38,7 +38,7 @@ pub fn tokens(context: &SignedIn<'_>, done: &str, number: &str) -> Result<Outcom
 
 /// Makes a token.
 pub fn create_token(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    submit(context, Done::Made, &Draft::of(form), |id, draft| {
+    submit(context, Done::Created, &Draft::of(form), |id, draft| {
         let settings = draft.settings(context.check_preset)?;
         check_end(context, id, draft, settings.ends)?;
         Ok(context.store.create_token(id, settings)?.number)
@@ -63,7 +63,7 @@ pub fn rotate_token(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, Stor
     context
         .store
         .rotate_token(context.session.account.id, token, overlap)?;
-    Ok(Done::Replaced.redirect(token))
+    Ok(Done::Rolled.redirect(token))
 }
 
 /// Deletes a token, which is refused at once.
@@ -78,17 +78,17 @@ pub fn delete_token(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, Stor
 /// A change of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Done {
-    Made,
+    Created,
     Saved,
-    Replaced,
+    Rolled,
     Deleted,
 }
 
 impl Done {
     const ALL: [(Done, &str); 4] = [
-        (Done::Made, "made"),
+        (Done::Created, "created"),
         (Done::Saved, "saved"),
-        (Done::Replaced, "replaced"),
+        (Done::Rolled, "rolled"),
         (Done::Deleted, "deleted"),
     ];
 
@@ -111,10 +111,10 @@ impl Done {
             .find(|usage| usage.token.number.0.to_string() == number)?;
         let name = &usage.token.settings.name;
         match (self, usage.deleted.is_some()) {
-            (Done::Made, false) => Some(format!("The token {name} is made.")),
-            (Done::Saved, false) => Some(format!("What is set for the token {name} is saved.")),
-            (Done::Replaced, false) => Some(format!(
-                "The token {name} is replaced. Put the new one wherever the old one is in use."
+            (Done::Created, false) => Some(format!("The token {name} is created.")),
+            (Done::Saved, false) => Some(format!("The token {name} is saved.")),
+            (Done::Rolled, false) => Some(format!(
+                "The token {name} is rolled. Put the new one wherever the old one is in use."
             )),
             (Done::Deleted, true) => Some(format!(
                 "The token {name} is deleted: it is refused from now on."
@@ -307,7 +307,7 @@ fn page(
         }
         section.card.token #new {
             details open[is_new && is_refused] {
-                summary { "Make another token" }
+                summary { "Create token" }
                 @if living.len() >= MAX_TOKENS {
                     p { "An account has at most " (MAX_TOKENS) " tokens; delete one first." }
                 } @else {
@@ -335,7 +335,7 @@ fn token_card(context: &SignedIn<'_>, usage: &TokenUsage, draft: &Draft, is_open
             h2 { (token.settings.name) }
             (token_field(&context.session, token.number, &text, &id, &Label::Hidden(&label)))
             p.hint {
-                "Made on " (time(token.created)) ". "
+                "Created on " (time(token.created)) ". "
                 @match usage.last_used {
                     Some(last) => {
                         "Last used " (ago(last, now)) ": " (amount(usage.totals.conversions, "conversion")) ", "
@@ -353,16 +353,16 @@ fn token_card(context: &SignedIn<'_>, usage: &TokenUsage, draft: &Draft, is_open
             }
             (settings_line(&token.settings))
             details open[is_open] {
-                summary { "Change what is set" }
+                summary { "Edit" }
                 (settings_form(paths::CHANGE_TOKEN, &context.session, draft, &number.to_string(), &last_day(now)))
             }
             details {
-                summary { "Replace the token" }
+                summary { "Roll token" }
                 (rotation_form(&context.session, token.number))
             }
             @if token.number != TokenNumber::DEFAULT {
                 details {
-                    summary { "Delete the token" }
+                    summary { "Delete token…" }
                     form method="post" action=(paths::DELETE_TOKEN) {
                         (csrf_field(&context.session.csrf))
                         input type="hidden" name="token" value=(number);
@@ -370,7 +370,7 @@ fn token_card(context: &SignedIn<'_>, usage: &TokenUsage, draft: &Draft, is_open
                             "Whatever converts with it stops working at once. Its conversions stay in the history."
                         }
                         label.check { input type="checkbox" required; "I have understood this" }
-                        button.danger type="submit" { "Delete the token now" }
+                        button.danger type="submit" { "Delete token" }
                     }
                 }
             }
@@ -416,7 +416,7 @@ fn rotation_form(session: &Session, token: TokenNumber) -> Markup {
                 @for (hours, text) in OVERLAPS { option value=(hours) { (text) } }
             }
             label.check { input type="checkbox" required; "I have understood this" }
-            button.danger type="submit" { "Replace the token now" }
+            button.danger type="submit" { "Roll token" }
         }
     }
 }
@@ -452,7 +452,7 @@ fn settings_form(action: &str, session: &Session, draft: &Draft, id: &str, today
                 " before the name fixes it, so that no request may give it: " code { "!watermark=© Example" }
                 " fixes everything about the watermark."
             }
-            button type="submit" { @if draft.token.is_some() { "Save" } @else { "Make the token" } }
+            button type="submit" { @if draft.token.is_some() { "Save" } @else { "Create token" } }
         }
     }
 }

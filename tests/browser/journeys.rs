@@ -129,7 +129,7 @@ fn two_tabs_do_not_get_in_each_others_way() {
     // The second tab's page belongs to the session before, of the same account.
     browser.turn_to(&second);
     visitor::replace_token(&browser);
-    browser.wait_for_text("is replaced");
+    browser.wait_for_text("is rolled");
     browser.turn_to(&first);
     browser.reload();
     assert_ne!(visitor::token(&browser), token);
@@ -178,7 +178,7 @@ fn the_keyboard_is_enough() {
     browser.press(&[key::ENTER]);
     browser.wait_for_path("/tokens");
     tab_to(&browser, "the form of another token", |focused| {
-        focused.text() == "Make another token"
+        focused.text() == "Create token"
     });
     browser.press(&[key::ENTER]);
     tab_to(&browser, "its first field", |focused| {
@@ -235,7 +235,7 @@ fn everything_can_be_done_without_script_on_a_phone() {
 
     browser.open("/tokens");
     visitor::replace_token(&browser);
-    browser.wait_for_text("is replaced");
+    browser.wait_for_text("is rolled");
     browser.open("/dashboard");
     assert_ne!(visitor::token(&browser), token);
     visitor::sign_out(&browser);

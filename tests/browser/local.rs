@@ -115,7 +115,7 @@ fn settings_change_without_a_connection_and_nothing_is_counted() {
     let photograph = std::fs::read(testdata("chelsea.jpg")).expect("it is shipped");
     it.choose(&[("chelsea.jpg", &photograph)]);
     it.until_states(&["done"]);
-    browser.assert_says(&["your browser's previews do not"]);
+    browser.assert_says(&["Previews in your browser: not counted against your quota."]);
     let settings = [("quality", "40"), ("width", "200"), ("watermark", "© me")];
     // Loaded with the first picture; the fonts with the first text.
     browser.run_async(

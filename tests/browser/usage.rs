@@ -209,7 +209,7 @@ fn a_token_is_made_replaced_and_deleted_by_its_forms() {
     browser.click("#new summary");
     browser.fill("#new input[name=name]", "shop");
     browser.click("#new button");
-    browser.wait_for_text("The token shop is made.");
+    browser.wait_for_text("The token shop is created.");
     let (told_at, field) = (browser.path(), "input[aria-label='Token shop']");
     let revealed = || {
         browser.click(&format!("form:has({field}) [type=submit]"));
@@ -229,7 +229,7 @@ fn a_token_is_made_replaced_and_deleted_by_its_forms() {
         browser.run(script, &[json!(form)]);
     };
     open("/token/rotate");
-    browser.wait_for_text("The token shop is replaced.");
+    browser.wait_for_text("The token shop is rolled.");
     let replaced = revealed();
     assert_ne!(replaced, made);
     open("/token/delete");
@@ -279,7 +279,7 @@ fn what_was_typed_outlasts_a_session_that_ends_in_another_tab() {
     visitor::sign_in(&browser);
     browser.turn_to(&first);
     browser.click("#new button");
-    browser.wait_for_text("The token shop is made.");
+    browser.wait_for_text("The token shop is created.");
     assert!(browser.page_text().contains(OWNER));
 }
 

@@ -84,5 +84,5 @@ fn common_passwords_and_days_that_are_over_are_rejected() {
         &[],
     );
     browser.click("#new button");
-    browser.wait_for_text("The token shop is made.");
+    browser.wait_for_text("The token shop is created.");
 }

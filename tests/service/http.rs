@@ -384,7 +384,7 @@ fn from_sign_up_to_dashboard_rotation_and_usage() {
     let rotated = rotate(&csrf(&page));
     assert_eq!(
         (rotated.status, rotated.header("location")),
-        (303, Some("/tokens?done=replaced&number=0"))
+        (303, Some("/tokens?done=rolled&number=0"))
     );
     let new = server.token_of(&cookie, "0");
     assert_ne!(new, old);
