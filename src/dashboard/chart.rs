@@ -14,27 +14,28 @@ const HEIGHT: f64 = 100.0;
 /// The most lines of a grid above the one of zero.
 const LINES: u64 = 4;
 
-/// The chart of these sums, oldest first, under this id; with a table of the same numbers.
-pub fn chart(id: &str, title: &str, period: Period, sums: &[UsageSum]) -> Markup {
-    let plots = [
-        Plot {
-            title: "Conversions",
-            label: |value| value.to_string(),
-            bars: CONVERSIONS,
-        },
-        Plot {
-            title: "Bytes",
-            label: short_size,
-            bars: BYTES,
-        },
-    ];
+/// The chart of these sums, oldest first: one plot of three, which radio buttons choose; with a
+/// table of the same numbers.
+pub fn chart(period: Period, sums: &[UsageSum]) -> Markup {
+    let title = match period {
+        Period::Day => "By day",
+        Period::Month => "By month",
+    };
     html! {
         @if !sums.is_empty() {
-            figure.chart id=(id) {
-                figcaption { h3 { (title) " " small { "UTC" } } }
-                div.plots {
-                    @for plot in &plots { (plot.draw(id, title, period, sums)) }
+            figure.chart #chart {
+                div.title {
+                    figcaption { h3 { (title) " " small { "UTC" } } }
+                    div.segments role="radiogroup" aria-label="Chart" {
+                        @for plot in &PLOTS {
+                            label {
+                                input type="radio" name="chart" value=(plot.class) checked[plot.class == PLOTS[0].class];
+                                span { (plot.title) }
+                            }
+                        }
+                    }
                 }
+                @for plot in &PLOTS { (plot.draw(title, period, sums)) }
                 (table(title, period, sums))
             }
         }
@@ -44,6 +45,8 @@ pub fn chart(id: &str, title: &str, period: Period, sums: &[UsageSum]) -> Markup
 /// One of the charts of the same columns.
 struct Plot {
     title: &'static str,
+    /// The style knows it.
+    class: &'static str,
     /// A value as the scale shows it.
     label: fn(u64) -> String,
     /// The bars of each column, from back to front.
@@ -58,32 +61,54 @@ struct Bar {
     value: fn(&UsageTotals) -> u64,
 }
 
-const CONVERSIONS: &[Bar] = &[Bar {
-    class: "out",
-    left: 1,
-    width: 8,
-    value: |totals| totals.conversions,
-}];
-
-/// A bar of the bytes sent before a wider one of the bytes received, so that both differ without
-/// color.
-const BYTES: &[Bar] = &[
-    Bar {
-        class: "in",
-        left: 1,
-        width: 8,
-        value: |totals| totals.input_bytes,
+/// A bar of the bytes sent stands before a wider one of the bytes received, so that both differ
+/// without color.
+const PLOTS: [Plot; 3] = [
+    Plot {
+        title: "Conversions",
+        class: "conversions",
+        label: |value| value.to_string(),
+        bars: &[Bar {
+            class: "out",
+            left: 1,
+            width: 8,
+            value: |totals| totals.conversions,
+        }],
     },
-    Bar {
-        class: "out",
-        left: 3,
-        width: 4,
-        value: |totals| totals.output_bytes,
+    Plot {
+        title: "Bytes",
+        class: "bytes",
+        label: short_size,
+        bars: &[
+            Bar {
+                class: "in",
+                left: 1,
+                width: 8,
+                value: |totals| totals.input_bytes,
+            },
+            Bar {
+                class: "out",
+                left: 3,
+                width: 4,
+                value: |totals| totals.output_bytes,
+            },
+        ],
+    },
+    Plot {
+        title: "Saved",
+        class: "saved",
+        label: short_size,
+        bars: &[Bar {
+            class: "out",
+            left: 1,
+            width: 8,
+            value: |totals| totals.input_bytes.saturating_sub(totals.output_bytes),
+        }],
     },
 ];
 
 impl Plot {
-    fn draw(&self, id: &str, title: &str, period: Period, sums: &[UsageSum]) -> Markup {
+    fn draw(&self, title: &str, period: Period, sums: &[UsageSum]) -> Markup {
         let values = || {
             let each = |sum| self.bars.iter().map(move |bar| (bar.value)(sum));
             sums.iter().flat_map(move |sum| each(&sum.totals))
@@ -92,13 +117,10 @@ impl Plot {
         let lines = values().max().unwrap_or(0).div_ceil(step).max(1);
         let top = step.saturating_mul(lines);
         let width = sums.len() * COLUMN;
-        let name = format!("{id}-{}", self.bars.len());
+        let name = format!("chart-{}", self.class);
         html! {
-            div.plot {
-                div.title {
-                    h4 { (self.title) }
-                    @if self.bars.len() > 1 { p.legend { span.in { "in" } " " span.out { "out" } } }
-                }
+            div class={ "plot " (self.class) } {
+                @if self.bars.len() > 1 { p.legend { span.in { "in" } " " span.out { "out" } } }
                 div.area {
                     div.scale aria-hidden="true" {
                         @for line in (0..=lines).rev() { span { ((self.label)(step.saturating_mul(line))) } }
@@ -325,13 +347,14 @@ mod tests {
         assert_eq!(height(20, 20).to_string(), "100");
         assert!(height(1, u64::MAX) > 0.5, "it cannot be seen");
         let sums = [sum(20_758, 2, 4_000, 1_000), sum(20_759, 0, 0, 0)];
-        let text = chart("c", "By day", Period::Day, &sums).into_string();
+        let text = chart(Period::Day, &sums).into_string();
         // Of 2 conversions, a scale up to 2; of 4 kB, one up to 4 kB.
         for part in [
             r#"class="out" x="1" width="8" y="0.0" height="100.0""#,
             r#"class="in" x="1" width="8" y="0.0" height="100.0""#,
             r#"class="out" x="3" width="4" y="75.0" height="25.0""#,
             "<span>2 kB</span>",
+            "id=\"chart-saved-title\">Saved, by day</title>",
             "<title>2026-11-01: 2 conversions, 4.0 kB in, 1.0 kB out, 75 % saved</title>",
             "<td>2026-11-02</td><td class=\"number\">0</td>",
         ] {
@@ -349,7 +372,7 @@ mod tests {
 
     #[test]
     fn some_columns_are_named_and_the_newest_is() {
-        for count in 1..=31 {
+        for count in 1..=120 {
             let named = (0..count).filter(|index| is_labelled(*index, count));
             assert!((1..=3).contains(&named.count()), "{count}");
             assert!(is_labelled(count - 1, count), "{count}");

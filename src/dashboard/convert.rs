@@ -204,7 +204,7 @@ fn snippet_card() -> Markup {
             pre tabindex="0" { code #snippet {} }
             p.hint {
                 "With exactly these settings. The token comes from the environment: set "
-                code { "TOWEBP_TOKEN" } " to the one on your " a href=(paths::DASHBOARD) { "dashboard" } "."
+                code { "TOWEBP_TOKEN" } " to one of your " a href=(paths::TOKENS) { "tokens" } "."
             }
         }
     }

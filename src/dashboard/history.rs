@@ -10,7 +10,7 @@ use super::paths;
 use super::units::{saved, size, time};
 use super::usage::Usage;
 use crate::store::{
-    AccountId, EntryId, FilterError, Period, StoreError, TokenUsage, USAGE_FORMATS, UsageEntry,
+    AccountId, EntryId, FilterError, StoreError, TokenUsage, USAGE_FORMATS, UsageEntry,
     UsageFilter, UsagePage, UsageTotals, WatermarkKind, day_text, end_of_day, token_name,
 };
 use maud::{Markup, html};
@@ -22,8 +22,9 @@ const ROWS: usize = 25;
 pub struct History {
     /// The choice of days, and the filter.
     pub filter: Markup,
-    /// Over all conversions that pass; `None` if the filter cannot be used.
-    pub totals: Option<UsageTotals>,
+    /// Over all conversions that pass, and over those of as many days before; `None` if the filter
+    /// cannot be used.
+    pub totals: Option<(UsageTotals, Option<(u32, UsageTotals)>)>,
     /// Charts.
     pub charts: Markup,
     /// Lists of conversions and of failed ones.
@@ -72,12 +73,11 @@ pub fn history(
     };
     Ok(History {
         filter: filter_section(view, tokens, today, is_filtered, &news),
-        totals: Some(usage.totals),
+        totals: Some((usage.totals, usage.before)),
         charts: html! {
             @if usage.totals.conversions > 0 {
                 section.card #charts {
-                    (chart("chart-days", "By day", Period::Day, &usage.days))
-                    (chart("chart-months", "By month", Period::Month, &usage.months))
+                    (chart(usage.period, &usage.sums))
                     (shares_of(&usage, &all_tokens))
                 }
             }
@@ -200,6 +200,7 @@ fn presets(view: &HistoryView, today: u32) -> Markup {
     let presets = [
         ("7 days", first(7)),
         ("30 days", first(30)),
+        ("90 days", first(90)),
         ("365 days", first(365)),
         ("All", String::new()),
     ];

@@ -1,20 +1,19 @@
-//! The dashboard: token, totals and history of the signed-in account.
+//! The dashboard: totals, charts and history of the signed-in account.
 
 use super::context::{PageContext, SignedIn};
-use super::document::{Viewer, command, curl_command, document_with};
+use super::document::{Viewer, document_with};
 use super::duration::amount;
 use super::first_steps::first_steps;
 use super::history::history;
 use super::history_view::HistoryView;
 use super::outcome::{Outcome, PageStatus};
 use super::paths;
-use super::token_field::{Label, masked, token_field};
 use super::units::{date_and_time, saved, saved_size, size};
-use crate::store::{AccountId, Limits, StoreError, TokenNumber, UsageTotals};
+use crate::store::{AccountId, Limits, StoreError, UsageTotals};
 use maud::{Markup, html};
 
 /// The part of a quota from which on the page warns, in percent.
-const NEARLY_USED: u64 = 90;
+const NEARLY_USED: u64 = 80;
 
 /// The dashboard, with these entries of the history.
 pub fn overview(context: &SignedIn<'_>, view: &HistoryView) -> Result<Outcome, StoreError> {
@@ -27,17 +26,17 @@ pub fn overview(context: &SignedIn<'_>, view: &HistoryView) -> Result<Outcome, S
             h1 { "Dashboard" }
             a.button href=(paths::CONVERTING) { "Convert pictures" }
         }
+        @if !is_new {
+            p.hint { "Programs convert with " a href=(paths::TOKENS) { "your tokens" } "." }
+        }
         @if is_new {
             (first_steps(context, &token))
         } @else {
             (history.filter)
-            @if let Some(totals) = &history.totals { (figures(totals)) }
+            @if let Some((totals, before)) = &history.totals { (figures(totals, before.as_ref())) }
         }
         (quota(context, context.session.account.id)?)
-        @if !is_new {
-            (token_card(context, &token))
-            (history.charts)
-        }
+        @if !is_new { (history.charts) }
         (history.lists)
     };
     let viewer = Viewer::of(&context.session);
@@ -49,8 +48,20 @@ pub fn overview(context: &SignedIn<'_>, view: &HistoryView) -> Result<Outcome, S
     Ok(Outcome::page_with(page, status))
 }
 
-/// The totals of the conversions, the bytes saved first.
-fn figures(totals: &UsageTotals) -> Markup {
+/// The totals of the conversions, the bytes saved first, each with its change against as many days
+/// before.
+fn figures(totals: &UsageTotals, before: Option<&(u32, UsageTotals)>) -> Markup {
+    let saved_bytes = |it: &UsageTotals| it.input_bytes.saturating_sub(it.output_bytes);
+    let percent = html! { " " small { (saved(totals.saved_percent())) } };
+    let tile = |name, text: String, more: Markup, value: &dyn Fn(&UsageTotals) -> u64| {
+        html! {
+            div {
+                dt { (name) }
+                dd { (text) (more) }
+                @if let Some((_, before)) = before { dd.change { (change(value(totals), value(before))) } }
+            }
+        }
+    };
     let UsageTotals {
         conversions,
         input_bytes,
@@ -58,13 +69,25 @@ fn figures(totals: &UsageTotals) -> Markup {
     } = *totals;
     html! {
         dl.totals #totals {
-            div {
-                dt { "Bytes saved" }
-                dd { (saved_size(input_bytes, output_bytes)) " " small { (saved(totals.saved_percent())) } }
-            }
-            div { dt { "Conversions" } dd { (conversions) } }
-            div { dt { "Bytes in" } dd { (size(input_bytes)) } }
-            div { dt { "Bytes out" } dd { (size(output_bytes)) } }
+            (tile("Bytes saved", saved_size(input_bytes, output_bytes), percent, &saved_bytes))
+            (tile("Conversions", conversions.to_string(), html! {}, &|it| it.conversions))
+            (tile("Bytes in", size(input_bytes), html! {}, &|it| it.input_bytes))
+            (tile("Bytes out", size(output_bytes), html! {}, &|it| it.output_bytes))
+        }
+        @if let Some((days, _)) = before {
+            p.hint #change { "Changes are against the " (amount((*days).into(), "day")) " before." }
+        }
+    }
+}
+
+/// The change of a value in percent, such as `+12 %`.
+fn change(now: u64, before: u64) -> String {
+    match (now, before) {
+        (0, 0) => "no change".to_owned(),
+        (_, 0) => "none before".to_owned(),
+        _ => {
+            let percent = (now as f64 / before as f64 - 1.0) * 100.0;
+            format!("{percent:+.0} %").replace('-', "−")
         }
     }
 }
@@ -102,18 +125,21 @@ fn quota(context: &PageContext<'_>, account: AccountId) -> Result<Markup, StoreE
     })
 }
 
-fn token_card(context: &SignedIn<'_>, token: &str) -> Markup {
-    let curl = curl_command(context.base_url, &masked(token));
-    let label = Label::Above("Keep it to yourself: whoever has it converts in your name.");
-    html! {
-        section.card {
-            h2 { "API token" }
-            (token_field(&context.session, TokenNumber::DEFAULT, token, "token", &label))
-            (command(&html! { h3 { "Ready to paste" } }, "curl", &curl))
-            p.hint {
-                "On the page of " a href=(paths::TOKENS) { "tokens" } " it is replaced, and more are made: one for each \
-                 place that converts, with limits and parameters of its own."
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_have_signs() {
+        for (now, before, expected) in [
+            (112, 100, "+12 %"),
+            (50, 100, "−50 %"),
+            (0, 100, "−100 %"),
+            (100, 100, "+0 %"),
+            (1, 0, "none before"),
+            (0, 0, "no change"),
+        ] {
+            assert_eq!(change(now, before), expected);
         }
     }
 }

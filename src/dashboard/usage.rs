@@ -1,23 +1,30 @@
 //! The sums that the dashboard shows of an account's usage, gathered in one pass over its days.
 
 use crate::store::{
-    AccountId, Period, Store, StoreError, TokenNumber, UsageDay, UsageFilter, UsageSum, UsageTotals,
+    AccountId, Days, Period, Store, StoreError, TokenNumber, UsageDay, UsageFilter, UsageSum,
+    UsageTotals,
 };
 
-/// The most days that are shown one by one.
-const DAYS: usize = 31;
+/// The most days that are shown one by one; more are shown by month.
+const DAYS: u32 = 90;
+
+/// The fewest days that are shown if the filter names no first one.
+const FEWEST_DAYS: u32 = 31;
 
 /// The most months that are shown one by one.
-const MONTHS: usize = 24;
+const MONTHS: usize = 120;
 
 /// Sums over the conversions that pass a filter.
 pub struct Usage {
     /// Over all of them.
     pub totals: UsageTotals,
-    /// By day: the last 31 days that pass, oldest first. Days without conversions are among them.
-    pub days: Vec<UsageSum>,
-    /// By month: the last 24 months that pass, as the days.
-    pub months: Vec<UsageSum>,
+    /// The number of the filter's days, and the sums over as many days before them; `None` if the
+    /// filter names no first day.
+    pub before: Option<(u32, UsageTotals)>,
+    /// Whether `sums` are by day or by month.
+    pub period: Period,
+    /// By day or by month, oldest first. Those without conversions are among them.
+    pub sums: Vec<UsageSum>,
     /// By token, the one with the most conversions first.
     pub tokens: Vec<(TokenNumber, UsageTotals)>,
     /// By input format, the one with the most conversions first.
@@ -28,35 +35,65 @@ impl Usage {
     /// The sums of this account.
     pub fn of(store: &Store, id: AccountId, filter: &UsageFilter) -> Result<Usage, StoreError> {
         let last = filter.days.last.min(UsageFilter::today(store.now()));
-        let mut usage = Usage::empty(filter.days.first, last);
-        store.usage_days(id, filter, &mut |day| usage.add(day))?;
-        usage
-            .tokens
-            .sort_by_key(|(_, it)| std::cmp::Reverse(it.conversions));
-        usage
-            .formats
-            .sort_by_key(|(_, it)| std::cmp::Reverse(it.conversions));
+        let mut days = Vec::new();
+        store.usage_days(id, filter, &mut |day| days.push(day.clone()))?;
+        let mut usage = Usage::over(filter.days.first, last, &days);
+        let count = (last + 1).saturating_sub(filter.days.first);
+        if let Some(first) = filter
+            .days
+            .first
+            .checked_sub(count)
+            .filter(|first| *first > 0)
+        {
+            let last = filter.days.first - 1;
+            let earlier = UsageFilter {
+                days: Days { first, last },
+                ..filter.clone()
+            };
+            let mut before = UsageTotals::default();
+            store.usage_days(id, &earlier, &mut |day| before += day.totals)?;
+            usage.before = Some((count, before));
+        }
         Ok(usage)
     }
 
-    /// No conversions from the day `first` to the day `last`.
-    fn empty(first: u32, last: u32) -> Usage {
-        Usage {
+    /// The sums over these days, from the day `first` to the day `last`; if `first` is 0, from the
+    /// first one that is used.
+    fn over(first: u32, last: u32, days: &[UsageDay]) -> Usage {
+        let used = days.iter().map(|day| day.day).min().unwrap_or(last);
+        let first = match first {
+            0 => used.min(last.saturating_sub(FEWEST_DAYS - 1)),
+            first => first,
+        };
+        let (period, most) = match (last + 1).saturating_sub(first) {
+            0..=DAYS => (Period::Day, DAYS as usize),
+            _ => (Period::Month, MONTHS),
+        };
+        let mut usage = Usage {
             totals: UsageTotals::default(),
-            days: periods(Period::Day, first, last, DAYS),
-            months: periods(Period::Month, first, last, MONTHS),
+            before: None,
+            period,
+            sums: periods(period, first, last, most),
             tokens: Vec::new(),
             formats: Vec::new(),
+        };
+        for day in days {
+            usage.add(day);
         }
+        let by_conversions = |totals: &UsageTotals| std::cmp::Reverse(totals.conversions);
+        usage.tokens.sort_by_key(|(_, it)| by_conversions(it));
+        usage.formats.sort_by_key(|(_, it)| by_conversions(it));
+        usage
     }
 
     fn add(&mut self, day: &UsageDay) {
         self.totals += day.totals;
-        for sums in [&mut self.days, &mut self.months] {
-            let after = sums.partition_point(|sum| sum.first_day <= day.day);
-            if let Some(sum) = after.checked_sub(1).and_then(|index| sums.get_mut(index)) {
-                sum.totals += day.totals;
-            }
+        let after = self.sums.partition_point(|sum| sum.first_day <= day.day);
+        if let Some(sum) = after
+            .checked_sub(1)
+            .and_then(|index| self.sums.get_mut(index))
+        {
+            sum.totals += day.totals;
         }
         match self.tokens.iter_mut().find(|(it, _)| *it == day.token) {
             Some((_, totals)) => *totals += day.totals,
@@ -94,52 +131,68 @@ mod tests {
     use super::*;
     use crate::store::period_text;
 
-    fn texts(period: Period, sums: &[UsageSum]) -> Vec<String> {
-        let texts = sums.iter().map(|sum| period_text(period, sum.first_day));
-        texts.collect()
-    }
-
-    #[test]
-    fn days_and_months_without_conversions_are_there() {
-        // 2028-02-29 is the day 21,243.
-        let mut usage = Usage::empty(0, 21_243);
-        let days = texts(Period::Day, &usage.days);
-        assert_eq!(days.len(), 31);
-        assert_eq!((&*days[0], &*days[30]), ("2028-01-30", "2028-02-29"));
-        let months = texts(Period::Month, &usage.months);
-        assert_eq!(months.len(), 24);
-        assert_eq!((&*months[0], &*months[23]), ("2026-03", "2028-02"));
-        for (day, token, format) in [(21_243, 0, "png"), (21_212, 1, "gif"), (9, 0, "png")] {
-            usage.add(&UsageDay {
-                day,
-                token: TokenNumber(token),
-                format: format.to_owned(),
-                totals: UsageTotals {
-                    conversions: 1,
-                    input_bytes: 10,
-                    output_bytes: 4,
-                },
-            });
+    fn day(day: u32, token: u32, format: &str) -> UsageDay {
+        UsageDay {
+            day,
+            token: TokenNumber(token),
+            format: format.to_owned(),
+            totals: UsageTotals {
+                conversions: 1,
+                input_bytes: 10,
+                output_bytes: 4,
+            },
         }
-        let conversions = |sums: &[UsageSum]| -> Vec<u64> {
-            sums.iter().map(|sum| sum.totals.conversions).collect()
+    }
+
+    /// The number of periods, and the first and the last one.
+    fn shown(usage: &Usage) -> (usize, String, String) {
+        let text = |sum: Option<&UsageSum>| {
+            sum.map_or_else(String::new, |sum| period_text(usage.period, sum.first_day))
         };
-        // The day before the first one that is shown is the last one of January, which is.
-        assert_eq!(conversions(&usage.days)[..30], [0; 30]);
-        assert_eq!(conversions(&usage.days)[30], 1);
-        assert_eq!(conversions(&usage.months)[21..], [0, 1, 1]);
-        assert_eq!(usage.totals.conversions, 3);
-        assert_eq!(usage.tokens.len(), 2);
-        assert_eq!(usage.formats[0].1.input_bytes, 20);
+        let sums = &usage.sums;
+        (sums.len(), text(sums.first()), text(sums.last()))
     }
 
     #[test]
-    fn no_period_is_outside_of_the_filter() {
-        let usage = Usage::empty(21_240, 21_243);
-        assert_eq!(usage.days.len(), 4);
-        assert_eq!(texts(Period::Month, &usage.months), ["2028-02"]);
-        let nothing = Usage::empty(21_244, 21_243);
-        assert!(nothing.days.is_empty() && nothing.months.is_empty());
-        assert_eq!(Usage::empty(0, 1).days.len(), 2);
+    fn up_to_90_days_are_shown_by_day_and_more_by_month() {
+        // 2028-02-29 is the day 21,243.
+        let days = |first, days: &[UsageDay]| {
+            let usage = Usage::over(first, 21_243, days);
+            (usage.period, shown(&usage))
+        };
+        let texts = |count, first: &str, last: &str| (count, first.to_owned(), last.to_owned());
+        let expected = (Period::Day, texts(31, "2028-01-30", "2028-02-29"));
+        assert_eq!(days(0, &[]), expected);
+        assert_eq!(days(0, &[day(21_243, 0, "png")]), expected);
+        let expected = (Period::Day, texts(90, "2027-12-02", "2028-02-29"));
+        assert_eq!(days(21_154, &[]), expected);
+        assert_eq!(days(0, &[day(21_154, 0, "png")]), expected);
+        let expected = (Period::Month, texts(4, "2027-11", "2028-02"));
+        assert_eq!(days(21_123, &[]), expected);
+        assert_eq!(days(0, &[day(21_123, 0, "png")]), expected);
+        let expected = (Period::Day, texts(4, "2028-02-26", "2028-02-29"));
+        assert_eq!(days(21_240, &[]), expected);
+        assert_eq!(days(21_244, &[]).1.0, 0, "no period is outside");
+        assert_eq!(Usage::over(0, 1, &[]).sums.len(), 2);
+    }
+
+    #[test]
+    fn sums_are_over_days_tokens_and_formats() {
+        let days = [(21_243, 0, "png"), (21_212, 1, "gif"), (21_243, 0, "png")];
+        let days = days.map(|(number, token, format)| day(number, token, format));
+        let usage = Usage::over(0, 21_243, &days);
+        let conversions: Vec<u64> = usage
+            .sums
+            .iter()
+            .map(|sum| sum.totals.conversions)
+            .collect();
+        assert_eq!(
+            (conversions.len(), conversions[0], conversions[31]),
+            (32, 1, 2)
+        );
+        assert_eq!(conversions[1..31], [0; 30]);
+        assert_eq!(usage.totals.conversions, 3);
+        assert_eq!(usage.tokens[0], (TokenNumber(0), usage.formats[0].1));
+        assert_eq!(usage.formats[0].1.input_bytes, 20);
     }
 }

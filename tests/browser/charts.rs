@@ -11,7 +11,7 @@ use serde_json::json;
 /// Texts of the page that reach out of their cards.
 const OUTSIDE: &str = "
 return [...document.querySelectorAll('.ticks span, .scale span, .tip b')].filter((text) => {
-    if (!text.firstChild) return false;
+    if (!text.firstChild || !text.checkVisibility()) return false;
     const range = document.createRange();
     range.selectNodeContents(text);
     const { left, right } = range.getBoundingClientRect(), card = text.closest('.card').getBoundingClientRect();
@@ -20,7 +20,7 @@ return [...document.querySelectorAll('.ticks span, .scale span, .tip b')].filter
 
 /// The names of columns that another one lies on.
 const CROWDED: &str = "
-return [...document.querySelectorAll('.ticks')].flatMap((ticks) => {
+return [...document.querySelectorAll('.ticks')].filter((ticks) => ticks.checkVisibility()).flatMap((ticks) => {
     const names = [...ticks.children].filter((span) => span.firstChild).map((span) => {
         const range = document.createRange();
         range.selectNodeContents(span);
@@ -31,8 +31,8 @@ return [...document.querySelectorAll('.ticks')].flatMap((ticks) => {
 
 /// The names of columns that the values lie on.
 const COVERED: &str = "
-const tip = document.querySelector('#chart-days .tip b').getBoundingClientRect();
-return [...document.querySelectorAll('#chart-days .plot:first-child .ticks span')].filter((text) => {
+const tip = document.querySelector('#chart .plot.conversions .tip b').getBoundingClientRect();
+return [...document.querySelectorAll('#chart .plot.conversions .ticks span')].filter((text) => {
     if (!text.firstChild) return false;
     const range = document.createRange();
     range.selectNodeContents(text);
@@ -66,11 +66,14 @@ fn ticks_stay_in_the_card_and_values_cover_none() {
     for theme in [Theme::Light, Theme::Dark] {
         for width in [360, 768, 1024, 1280, 1920] {
             browser.show_as(width, theme);
-            assert_eq!(browser.run(OUTSIDE, &[]), json!([]), "{width} pixels");
-            assert_eq!(browser.run(CROWDED, &[]), json!([]), "{width} pixels");
+            for chart in ["saved", "bytes", "conversions"] {
+                browser.click(&format!("#chart [value={chart}]"));
+                assert_eq!(browser.run(OUTSIDE, &[]), json!([]), "{width} pixels");
+                assert_eq!(browser.run(CROWDED, &[]), json!([]), "{width} pixels");
+            }
             let height = "return document.documentElement.scrollHeight";
             let before = browser.run(height, &[]);
-            browser.run("document.querySelector('#chart-days svg').focus()", &[]);
+            browser.run("document.querySelector('#chart svg').focus()", &[]);
             for _ in 0..31 {
                 browser.press(&[key::LEFT]);
                 assert_eq!(browser.run(COVERED, &[]), json!([]), "{width} pixels");
@@ -111,12 +114,12 @@ fn a_range_holds_for_the_tiles_and_all_days_are_utc() {
     // The newest column and the newest row are of the same day, and both say of which zone.
     let seen = browser.run(
         "const time = document.querySelector('#history time'); \
-         return [document.querySelector('#chart-days tbody td').textContent === time.textContent.slice(0, 10), \
+         return [document.querySelector('#chart tbody td').textContent === time.textContent.slice(0, 10), \
              time.dateTime.slice(0, 10) === time.textContent.slice(0, 10), time.title.endsWith(' here')]",
         &[],
     );
     assert_eq!(seen, json!([true, true, true]));
-    assert!(browser.text("#chart-days h3").contains("UTC"));
+    assert!(browser.text("#chart h3").contains("UTC"));
     browser.assert_says(&["Time (UTC)"]);
 }
 
@@ -143,7 +146,7 @@ fn days_in_the_wrong_order_are_told_beside_the_filter() {
             browser.text("#usage [role=alert]").contains(reason),
             "{query}"
         );
-        assert!(browser.is_shown(".filter form") && browser.is_shown("form.reveal"));
+        assert!(browser.is_shown(".filter form") && browser.is_shown("main a[href='/tokens']"));
     }
     browser.open("/dashboard?from=2026-11-20&to=2026-11-01");
     assert_eq!(browser.value("#from"), "2026-11-20");

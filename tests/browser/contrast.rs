@@ -138,20 +138,20 @@ fn forced_colors_and_paper_have_a_style() {
     };
     for theme in [Theme::Light, Theme::Dark] {
         browser.show_in("screen", ("forced-colors", "active"), theme);
-        assert_eq!(color("#chart-days rect.out", "fill"), system("Highlight"));
+        assert_eq!(color("#chart rect.out", "fill"), system("Highlight"));
         assert_eq!(color(".plot path.grid", "stroke"), system("GrayText"));
         assert_eq!(
             color("nav [aria-current]", "backgroundColor"),
             system("Highlight")
         );
         assert_eq!(
-            color("form.reveal .secondary", "borderTopColor"),
+            color(".filter .secondary", "borderTopColor"),
             system("CanvasText")
         );
         browser.screenshot(&format!("dashboard-forced-colors-{theme:?}"));
     }
     browser.show_in("print", ("forced-colors", "none"), Theme::Dark);
-    for css in [".who", ".links", "button.copy", ".filter", "footer"] {
+    for css in [".who", ".links", ".presets", ".filter", "footer"] {
         assert!(!browser.is_shown(css), "{css} is printed");
     }
     assert!(browser.is_shown("#totals") && browser.is_shown("#history table"));

@@ -59,7 +59,7 @@ fn the_first_conversion_appears_while_the_page_is_open() {
     browser.click("#look-again");
     browser.until("the figures are there", || browser.is_shown("#totals"));
     assert!(!browser.is_shown("#first-steps"));
-    assert!(browser.is_shown("#chart-days svg"));
+    assert!(browser.is_shown("#chart svg"));
     assert_eq!(browser.faults_on_console(), [""; 0]);
 }
 
@@ -97,34 +97,49 @@ fn figures_and_charts_are_those_of_the_conversions() {
     let percent = (input - output) * 100 / input;
     assert!(totals.contains(&format!("{percent} %")), "{totals}");
 
-    let rows = texts(&browser, "#chart-days tbody tr");
+    let rows = texts(&browser, "#chart tbody tr");
     assert_eq!(rows.len(), 31);
     let day = today["day"].as_str().expect("a day");
     assert!(rows[0].starts_with(&format!("{day}3")), "{rows:?}");
     assert!(rows[1].contains("0 B"), "a day without any: {rows:?}");
-    assert_eq!(browser.all("#chart-months svg").len(), 2);
-    let months = texts(&browser, "#chart-months tbody tr");
-    assert_eq!(months.len(), 24);
-    assert!(months[0].starts_with(&day[..7]), "{months:?}");
+    // One of three charts is shown, and more than 90 days are shown by month.
+    for chart in ["bytes", "saved", "conversions"] {
+        browser.click(&format!("#chart [value={chart}]"));
+        let shown = "return [...document.querySelectorAll('#chart .plot')] \
+             .filter((plot) => plot.checkVisibility()).map((plot) => plot.className)";
+        assert_eq!(browser.run(shown, &[]), json!([format!("plot {chart}")]));
+    }
+    browser.open("/dashboard?from=2026-01-01");
+    let months = texts(&browser, "#chart tbody tr");
+    assert!(months.len() >= 10, "{months:?}");
+    assert!(
+        months[0].starts_with(&format!("{}3", &day[..7])),
+        "{months:?}"
+    );
+    browser.click(".presets a");
+    browser.until("there are changes", || {
+        texts(&browser, "#totals .change") == ["none before"; 4]
+    });
+    browser.open("/dashboard");
     let shares = texts(&browser, "#by-format tbody td:first-child");
     assert_eq!(shares, ["png", "bmp"]);
 
     // The bar of today is as high as the chart of up to 3 in steps of 1; the others are none.
     let bars = browser.run(
-        "return [...document.querySelectorAll('#chart-days .plot:first-child rect.out')]
+        "return [...document.querySelectorAll('#chart .plot.conversions rect.out')]
             .map((bar) => [bar.getAttribute('x'), bar.getAttribute('height')])",
         &[],
     );
     assert_eq!(bars, json!([["301", "100.0"]]));
-    browser.run("document.querySelector('#chart-days svg').focus()", &[]);
+    browser.run("document.querySelector('#chart svg').focus()", &[]);
     browser.press(&[key::LEFT]);
-    let told = browser.text("#chart-days .tip");
+    let told = browser.text("#chart .plot.conversions .tip");
     assert!(
         told.contains(day) && told.contains("3 conversions"),
         "{told}"
     );
     browser.press(&[key::LEFT]);
-    let told = browser.text("#chart-days .tip");
+    let told = browser.text("#chart .plot.conversions .tip");
     assert!(told.contains("0 conversions"), "{told}");
     assert_eq!(browser.faults_on_console(), [""; 0]);
 }
@@ -147,11 +162,11 @@ fn filters_hold_for_charts_history_and_export() {
     );
     browser.wait_for_text("1 conversion of this filter");
     assert_eq!(texts(&browser, "#history tbody tr").len(), 1);
-    let days = texts(&browser, "#chart-days tbody tr:first-child td:nth-child(2)");
+    let days = texts(&browser, "#chart tbody tr:first-child td:nth-child(2)");
     assert_eq!(days, ["1"]);
     browser.click(".presets a");
     browser.until("seven days are shown", || {
-        texts(&browser, "#chart-days tbody tr").len() == 7
+        texts(&browser, "#chart tbody tr").len() == 7
     });
     let path = browser.path();
     assert!(

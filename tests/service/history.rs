@@ -316,7 +316,7 @@ fn the_dashboard_shows_what_is_filtered_and_what_failed() {
         (page.status, page.text().to_owned())
     };
     let (_, empty) = page("/dashboard");
-    for part in ["Filter", "By month", "Failed conversions"] {
+    for part in ["Filter", "By day", "Failed conversions"] {
         assert!(!empty.contains(part), "{part} is shown to somebody new");
     }
     let token = server.token_of(&cookie, "0");
@@ -333,7 +333,7 @@ fn the_dashboard_shows_what_is_filtered_and_what_failed() {
     let (_, full) = page("/dashboard");
     for part in [
         "Filter",
-        "By month",
+        "By day",
         "Failed conversions",
         "wrong_format",
         "The picture is not what Content-Type says",

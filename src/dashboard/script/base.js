@@ -100,8 +100,8 @@ for (const time of all("time")) {
   }
 }
 for (const cell of all(":is(th, [data-label]):not([data-utc] *)")) {
-  if (cell.tagName === "TH") cell.textContent = cell.textContent.replace(" (UTC)", "");
-  else cell.dataset.label = cell.dataset.label.replace(" (UTC)", "");
+  if (cell.tagName === "TH" && !cell.children.length) cell.textContent = cell.textContent.replace(" (UTC)", "");
+  else if (cell.dataset.label) cell.dataset.label = cell.dataset.label.replace(" (UTC)", "");
 }
 
 // Fills an element with a sentence and a link.
