@@ -32,7 +32,7 @@ pub fn tokens(context: &SignedIn<'_>, done: &str, number: &str) -> Result<Outcom
     let all = context.store.tokens(context.session.account.id)?;
     let done = Done::named(done).and_then(|done| done.sentence(&all, number));
     let news = notice(done.as_deref());
-    let page = page(context, &all, &Draft::default(), &news, false);
+    let page = page(context, &all, &Draft::default(), &news, false)?;
     Ok(Outcome::page(page))
 }
 
@@ -158,7 +158,7 @@ fn submit(
         Err(Refusal::Store(error)) => Err(error),
         Err(Refusal::Invalid(reason)) => {
             let all = context.store.tokens(context.session.account.id)?;
-            let page = page(context, &all, draft, &alert(Some(&reason)), true);
+            let page = page(context, &all, draft, &alert(Some(&reason)), true)?;
             Ok(Outcome::page_with(page, PageStatus::Invalid))
         }
     }
@@ -289,10 +289,17 @@ fn page(
     draft: &Draft,
     news: &Markup,
     is_refused: bool,
-) -> Markup {
+) -> Result<Markup, StoreError> {
     let (deleted, living): (Vec<_>, Vec<_>) = all.iter().partition(|it| it.deleted.is_some());
     let is_new = draft.token.is_none();
     let today = last_day(context.store.now());
+    let mut rows = Vec::new();
+    for usage in &living {
+        let is_changed = draft.token == Some(usage.token.number);
+        let of_token = Draft::of_token(&usage.token);
+        let draft = if is_changed { draft } else { &of_token };
+        rows.push(token_row(context, usage, draft, is_changed)?);
+    }
     let content = html! {
         h1 { "Tokens" }
         p {
@@ -300,14 +307,9 @@ fn page(
              by itself. All of them convert; only " code { "default" } " reads the usage history."
         }
         (news)
-        @for usage in &living {
-            @let changed = draft.token == Some(usage.token.number);
-            @let of_token = Draft::of_token(&usage.token);
-            (token_card(context, usage, if changed { draft } else { &of_token }, changed))
-        }
         section.card.token #new {
             details open[is_new && is_refused] {
-                summary { "Create token" }
+                summary.button { "Create token" }
                 @if living.len() >= MAX_TOKENS {
                     p { "An account has at most " (MAX_TOKENS) " tokens; delete one first." }
                 } @else {
@@ -316,61 +318,107 @@ fn page(
                 }
             }
         }
+        section.card {
+            table.labelled.tokens {
+                thead {
+                    tr {
+                        th { "Name" } th { "Token" } th { "Last used" } th { "This month" } th { "Ends" }
+                        th { span.visually-hidden { "Menu" } }
+                    }
+                }
+                tbody { @for row in rows { (row) } }
+            }
+        }
         @if !deleted.is_empty() { (deleted_card(&deleted)) }
     };
-    document("Tokens", Viewer::of(&context.session), &content)
+    Ok(document("Tokens", Viewer::of(&context.session), &content))
 }
 
-fn token_card(context: &SignedIn<'_>, usage: &TokenUsage, draft: &Draft, is_open: bool) -> Markup {
+/// A token with its use, and a menu with all that can be done about it.
+fn token_row(
+    context: &SignedIn<'_>,
+    usage: &TokenUsage,
+    draft: &Draft,
+    is_open: bool,
+) -> Result<Markup, StoreError> {
     let token = &usage.token;
-    let number = token.number.0;
-    let text = context.store.token_text(context.session.account.id, token);
-    let id = format!("token-{number}");
-    let label = format!("Token {}", token.settings.name);
+    let (id, name) = (format!("token-{}", token.number.0), &token.settings.name);
+    let account = context.session.account.id;
+    let text = context.store.token_text(account, token);
+    let label = format!("Token {name}");
     let now = context.store.now();
-    let has_ended = token.settings.ends.is_some_and(|ends| ends <= now);
+    let month = context
+        .store
+        .usage_in_month(account, Some(token.number), now)?;
+    Ok(html! {
+        tr.token {
+            th.when scope="row" { (name) }
+            td data-label="" { (token_field(&context.session, token.number, &text, &id, &Label::Hidden(&label))) }
+            td data-label="Last used" {
+                @match usage.last_used {
+                    Some(last) => (ago(last, now)),
+                    None => "never",
+                }
+            }
+            td data-label="This month" {
+                (month.conversions)
+                @if let Some(limit) = token.settings.limits.monthly {
+                    " of " (limit)
+                    meter min="0" max=(limit) optimum="0" high=(limit.get().saturating_mul(4) / 5)
+                        value=(month.conversions) aria-label={ "Of the month's conversions by " (name) } {}
+                }
+            }
+            td data-label="Ends" {
+                @match token.settings.ends {
+                    Some(ends) if ends <= now => strong { "ended with " (last_day(ends)) },
+                    Some(ends) => (last_day(ends)),
+                    None => "never",
+                }
+            }
+            td data-label="" { (menu(context, usage, draft, is_open)) }
+        }
+    })
+}
+
+fn menu(context: &SignedIn<'_>, usage: &TokenUsage, draft: &Draft, is_open: bool) -> Markup {
+    let token = &usage.token;
+    let (number, now) = (token.number.0, context.store.now());
     let previous = token.previous.filter(|previous| previous.ends > now);
     html! {
-        section.card.token {
-            h2 { (token.settings.name) }
-            (token_field(&context.session, token.number, &text, &id, &Label::Hidden(&label)))
-            p.hint {
-                "Created on " (time(token.created)) ". "
-                @match usage.last_used {
-                    Some(last) => {
-                        "Last used " (ago(last, now)) ": " (amount(usage.totals.conversions, "conversion")) ", "
-                        (size(usage.totals.input_bytes)) " in, " (size(usage.totals.output_bytes)) " out. "
+        details.menu name="menu" open[is_open] {
+            summary title="Edit, roll or delete" {
+                "⋯" span.visually-hidden { " Edit, roll or delete " (token.settings.name) }
+            }
+            div {
+                p.hint {
+                    "Created on " (time(token.created)) ". "
+                    (amount(usage.totals.conversions, "conversion")) ", "
+                    (size(usage.totals.input_bytes)) " in, " (size(usage.totals.output_bytes)) " out."
+                    @if let Some(previous) = previous {
+                        " The one before works until " (time(previous.ends)) "."
                     }
-                    None => "Not used yet. ",
                 }
-                @if let Some(ends) = token.settings.ends {
-                    @if has_ended { strong { "Ended with " (last_day(ends)) "." } }
-                    @else { "Ends with " (last_day(ends)) "." }
+                (settings_line(&token.settings))
+                details open[is_open] {
+                    summary { "Edit" }
+                    (settings_form(paths::CHANGE_TOKEN, &context.session, draft, &number.to_string(), &last_day(now)))
                 }
-                @if let Some(previous) = previous {
-                    " The one that it replaced works until " (time(previous.ends)) "."
-                }
-            }
-            (settings_line(&token.settings))
-            details open[is_open] {
-                summary { "Edit" }
-                (settings_form(paths::CHANGE_TOKEN, &context.session, draft, &number.to_string(), &last_day(now)))
-            }
-            details {
-                summary { "Roll token" }
-                (rotation_form(&context.session, token.number))
-            }
-            @if token.number != TokenNumber::DEFAULT {
                 details {
-                    summary { "Delete token…" }
-                    form method="post" action=(paths::DELETE_TOKEN) {
-                        (csrf_field(&context.session.csrf))
-                        input type="hidden" name="token" value=(number);
-                        p {
-                            "Whatever converts with it stops working at once. Its conversions stay in the history."
+                    summary { "Roll token" }
+                    (rotation_form(&context.session, token.number))
+                }
+                @if token.number != TokenNumber::DEFAULT {
+                    details {
+                        summary { "Delete token…" }
+                        form method="post" action=(paths::DELETE_TOKEN) {
+                            (csrf_field(&context.session.csrf))
+                            input type="hidden" name="token" value=(number);
+                            p {
+                                "Whatever converts with it stops working at once. Its conversions stay in the history."
+                            }
+                            label.check { input type="checkbox" required; "I have understood this" }
+                            button.danger type="submit" { "Delete token" }
                         }
-                        label.check { input type="checkbox" required; "I have understood this" }
-                        button.danger type="submit" { "Delete token" }
                     }
                 }
             }

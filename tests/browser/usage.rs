@@ -202,7 +202,7 @@ fn times_are_local_with_utc_on_hover_but_not_beside_charts() {
          return [(time(second) - time(first)) / 3600000, \
              [first, second].includes(document.querySelector(arguments[0]).dateTime.replace('T', ' ').slice(0, 19))]";
     browser.open("/tokens");
-    let seen = browser.run(hours, &[json!(".token time"), json!(true)]);
+    let seen = browser.run(hours, &[json!(".menu time"), json!(true)]);
     assert_eq!(seen, json!([9, true]), "local, with UTC on hover");
     browser.open("/dashboard");
     let seen = browser.run(hours, &[json!("#history time"), json!(false)]);

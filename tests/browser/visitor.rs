@@ -58,6 +58,7 @@ pub fn sign_out(browser: &Browser) {
 #[track_caller]
 pub fn replace_token(browser: &Browser) {
     let form = "form[action='/token/rotate']";
+    browser.click(".menu > summary");
     browser.click(&format!("details:has(> {form}) > summary"));
     browser.click(&format!("{form} input[type=checkbox]"));
     browser.click(&format!("{form} button"));

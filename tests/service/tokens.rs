@@ -49,7 +49,7 @@ impl Browser<'_> {
     fn token(&self, name: &str) -> (String, String) {
         let page = self.page("/tokens");
         let (_, card) = page
-            .split_once(&format!("<h2>{name}</h2>"))
+            .split_once(&format!("scope=\"row\">{name}</th>"))
             .unwrap_or_else(|| panic!("no token {name} in {page}"));
         let number = between(card, "id=\"token-", "\"").to_owned();
         (self.server.token_of(&self.cookie, &number), number)
