@@ -9,11 +9,89 @@ use maud::{Markup, html};
 /// Failed conversions on one page.
 pub const FAILURE_ROWS: usize = 10;
 
-/// Failed conversions. The card is empty if there are none. `reason` gives a problem in words by
+/// The newest failed conversions that are grouped by their reasons.
+pub const GROUPED_FAILURES: usize = 1000;
+
+/// What to do about a problem, by the beginning of its code; the first one that fits.
+const ADVICE: [(&str, &str); 16] = [
+    (
+        "watermark_",
+        "Check the address in watermark_image, and its host.",
+    ),
+    (
+        "missing_characters",
+        "Leave out the characters, or add a font to the server.",
+    ),
+    (
+        "max_bytes_unreachable",
+        "Allow more bytes, or set best_effort=true.",
+    ),
+    ("content_type_", "Send the picture's type as Content-Type."),
+    (
+        "wrong_format",
+        "Send the type that the file has as Content-Type.",
+    ),
+    (
+        "invalid_image",
+        "Send the file again; it is damaged or cut short.",
+    ),
+    ("body_empty", "Send the picture as the body."),
+    ("body_too_large", "Send a smaller file."),
+    ("image_too_wide", "Make the picture smaller before."),
+    ("too_many_pixels", "Make the picture smaller before."),
+    ("too_much_memory", "Make the picture smaller before."),
+    (
+        "too_many_frames",
+        "Send a shorter animation, or animation=first.",
+    ),
+    (
+        "quota_exceeded",
+        "Wait for the next month, or ask the operator for more.",
+    ),
+    (
+        "rate_limited",
+        "Send fewer at once; Retry-After says when the next one may come.",
+    ),
+    (
+        "conversion_timeout",
+        "Send a smaller picture, or a lower effort.",
+    ),
+    (
+        "internal_error",
+        "Tell the operator the number of the request.",
+    ),
+];
+
+/// The beginnings of the codes that there is advice for.
+#[cfg(test)]
+pub fn advised() -> impl Iterator<Item = &'static str> {
+    ADVICE.iter().map(|(start, _)| *start)
+}
+
+fn advice(code: &str) -> Option<&'static str> {
+    let found = ADVICE.iter().find(|(start, _)| code.starts_with(start));
+    found.map(|(_, advice)| *advice)
+}
+
+/// The codes of failures, each with their number and the newest one, the most frequent code first.
+fn by_reason(page: &FailurePage) -> Vec<(usize, &Failure)> {
+    let mut groups: Vec<(usize, &Failure)> = Vec::new();
+    for (_, failure) in &page.failures {
+        match groups.iter_mut().find(|(_, it)| it.code == failure.code) {
+            Some((count, _)) => *count += 1,
+            None => groups.push((1, failure)),
+        }
+    }
+    groups.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    groups
+}
+
+/// Failed conversions, the newest ones grouped by reason, and one by one. The card is empty if there are none. `reason` gives a problem in words by
 /// its code.
 pub fn failures_card(
     view: &HistoryView,
     page: &FailurePage,
+    newest: &FailurePage,
     tokens: Option<&[TokenUsage]>,
     reason: fn(&str) -> Option<&'static str>,
 ) -> Markup {
@@ -26,6 +104,29 @@ pub fn failures_card(
                     a href=(view.link(paths::FAILURES_CSV, &[])) { "Get as CSV" }
                 }
                 p.hint { "Not counted against your quota. Kept for 30 days." }
+                table.labelled #reasons {
+                    thead { tr { th { "Reason" } th.number { "Number" } th { "Last (UTC)" } th { "What to do" } } }
+                    tbody {
+                        @for (count, failure) in by_reason(newest) {
+                            tr {
+                                td.reason data-label="Reason" { (reason_of(failure, reason)) }
+                                td.number data-label="Number" { (count) }
+                                td data-label="Last (UTC)" { (time(failure.time)) }
+                                td.reason data-label="What to do" {
+                                    @match advice(&failure.code) {
+                                        Some(advice) => (advice),
+                                        None => a href={ (paths::DOCS_API) "#errors" } { "See the errors in the documentation." },
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                @if newest.next_before.is_some() {
+                    p.hint { "The newest " (newest.failures.len()) " are counted." }
+                }
+                details open[is_later_page] {
+                    summary { "One by one" }
                 div.scroll tabindex="0" role="region" aria-label="Failed conversions" {
                     table.labelled {
                         thead {
@@ -45,6 +146,7 @@ pub fn failures_card(
                         a href=(view.failures(&[("failed_before", &before.to_string())])) { "Older" }
                     }
                 }
+                }
             }
         }
     }
@@ -59,8 +161,7 @@ fn failure_row(
         tr {
             td.when data-label="Time (UTC)" { (time(failure.time)) }
             td.reason data-label="Reason" {
-                @if let Some(reason) = reason(&failure.code) { (reason) " " }
-                code { (failure.code) }
+                (reason_of(failure, reason))
             }
             td.number data-label="Status" { (failure.status) }
             td.number data-label="In" { (size(failure.input_bytes)) }
@@ -68,5 +169,47 @@ fn failure_row(
                 td data-label="Token" { (token_name(tokens, failure.token)) }
             }
         }
+    }
+}
+
+/// A problem in words, and its code.
+fn reason_of(failure: &Failure, reason: fn(&str) -> Option<&'static str>) -> Markup {
+    html! {
+        @if let Some(reason) = reason(&failure.code) { (reason) " " }
+        code { (failure.code) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::EntryId;
+
+    #[test]
+    fn failures_are_grouped_by_their_codes() {
+        let codes = [
+            "busy",
+            "wrong_format",
+            "busy",
+            "wrong_format",
+            "busy",
+            "watermark_status",
+        ];
+        let failures = codes.map(|code| (EntryId(1), Failure::example(400, code)));
+        let page = FailurePage {
+            failures: failures.into(),
+            next_before: None,
+        };
+        let groups = by_reason(&page);
+        let groups: Vec<_> = groups
+            .iter()
+            .map(|(count, it)| (*count, &*it.code))
+            .collect();
+        assert_eq!(
+            groups,
+            [(3, "busy"), (2, "wrong_format"), (1, "watermark_status")]
+        );
+        assert!(advice("watermark_status").is_some_and(|it| it.contains("watermark_image")));
+        assert_eq!(advice("unknown"), None);
     }
 }

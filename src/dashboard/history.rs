@@ -3,7 +3,7 @@
 use super::chart::{chart, shares};
 use super::context::PageContext;
 use super::duration::amount;
-use super::failures::{FAILURE_ROWS, failures_card};
+use super::failures::{FAILURE_ROWS, GROUPED_FAILURES, failures_card};
 use super::forms::alert;
 use super::history_view::HistoryView;
 use super::paths;
@@ -65,6 +65,7 @@ pub fn history(
     let page = store.usage(account, &filter, view.before, ROWS)?;
     let usage = Usage::of(store, account, &filter)?;
     let failures = store.failures(account, &failure_filter, view.failed_before, FAILURE_ROWS)?;
+    let newest = store.failures(account, &failure_filter, None, GROUPED_FAILURES)?;
     let is_filtered = !filter.is_empty();
     let news = html! {
         @if is_filtered {
@@ -84,7 +85,7 @@ pub fn history(
         },
         lists: html! {
             section.card #history data-utc { (conversions(view, &page, is_filtered, tokens)) }
-            (failures_card(view, &failures, tokens, context.problem_title))
+            (failures_card(view, &failures, &newest, tokens, context.problem_title))
         },
     })
 }
@@ -185,10 +186,11 @@ fn conversions(
             }
         }
         p.paging {
-            @if is_later_page { a href=(view.page(&[])) { "Newest" } }
-            @if let Some(before) = page.next_before {
-                a href=(view.page(&[("before", &before.to_string())])) { "Older" }
+            @if is_later_page {
+                a href=(view.page(&[])) { "Newest" }
+                a href=(view.newer()) { "Newer" }
             }
+            @if let Some(before) = page.next_before { a href=(view.older(before)) { "Older" } }
         }
     }
 }
@@ -326,10 +328,11 @@ mod tests {
         };
         let view = HistoryView::default();
         let history = |tokens| conversions(&view, &page, false, tokens).into_string();
-        let failures = |tokens| failures_card(&view, &failures, tokens, |_| None).into_string();
+        let failures =
+            |tokens| failures_card(&view, &failures, &failures, tokens, |_| None).into_string();
         for (text, of_one, columns) in [
             (history(Some(&tokens)), history(None), 11),
-            (failures(Some(&tokens)), failures(None), 5),
+            (failures(Some(&tokens)), failures(None), 9),
         ] {
             let between = |start: &str, end: char| -> Vec<String> {
                 let parts = text.split(start).skip(1);

@@ -4,6 +4,9 @@ use super::paths;
 use crate::store::{EntryId, FilterTexts};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
+/// The most pages that an address has the way back to.
+const MOST_NEWER: usize = 40;
+
 /// The shown part of the history.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryView {
@@ -11,6 +14,8 @@ pub struct HistoryView {
     pub texts: FilterTexts,
     /// Conversions older than this entry.
     pub before: Option<EntryId>,
+    /// The `before` of the pages between the newest one and this one, newest first.
+    pub newer: Vec<EntryId>,
     /// Failures older than this one.
     pub failed_before: Option<EntryId>,
 }
@@ -46,6 +51,42 @@ impl HistoryView {
     /// The history, with more parameters.
     pub(super) fn page(&self, more: &[(&str, &str)]) -> String {
         self.link(paths::DASHBOARD, more) + "#history"
+    }
+
+    /// The page with the entries before these.
+    pub(super) fn older(&self, before: EntryId) -> String {
+        let newer: Vec<_> = self.newer.iter().copied().chain(self.before).collect();
+        self.turned(Some(before), &newer)
+    }
+
+    /// The page with the entries after these.
+    pub(super) fn newer(&self) -> String {
+        match self.newer.split_last() {
+            Some((before, newer)) => self.turned(Some(*before), newer),
+            None => self.turned(None, &[]),
+        }
+    }
+
+    /// At most [`MOST_NEWER`] pages are kept, so that the address has an end; from the first one of
+    /// them it goes on to the newest one.
+    fn turned(&self, before: Option<EntryId>, newer: &[EntryId]) -> String {
+        let text = |ids: &[EntryId]| {
+            ids.iter()
+                .map(EntryId::to_string)
+                .collect::<Vec<_>>()
+                .join(",")
+        };
+        let newer = &newer[newer.len().saturating_sub(MOST_NEWER)..];
+        let before = before.map(|before| before.to_string());
+        let pairs = [
+            ("before", before),
+            ("newer", Some(text(newer)).filter(|it| !it.is_empty())),
+        ];
+        let given: Vec<_> = pairs
+            .iter()
+            .filter_map(|(name, it)| Some((*name, it.as_deref()?)))
+            .collect();
+        self.page(&given)
     }
 
     /// The usage from a day on, or of all days for an empty text.
@@ -84,5 +125,27 @@ mod tests {
             "/dashboard?from=2026%2D10%2D01&token_name=a%20%26%20b#usage"
         );
         assert_eq!(HistoryView::default().page(&[]), "/dashboard#history");
+    }
+
+    #[test]
+    fn pages_lead_to_older_and_newer_ones() {
+        let view = |before, newer: &[u128]| HistoryView {
+            before,
+            newer: newer.iter().copied().map(EntryId).collect(),
+            ..HistoryView::default()
+        };
+        let newest = view(None, &[]);
+        assert_eq!(newest.older(EntryId(90)), "/dashboard?before=90#history");
+        let second = view(Some(EntryId(90)), &[]);
+        assert_eq!(
+            second.older(EntryId(80)),
+            "/dashboard?before=80&newer=90#history"
+        );
+        assert_eq!(second.newer(), "/dashboard#history");
+        let fourth = view(Some(EntryId(70)), &[90, 80]);
+        assert_eq!(fourth.newer(), "/dashboard?before=80&newer=90#history");
+        let late = view(Some(EntryId(5)), &[7; 2 * MOST_NEWER]);
+        assert!(late.older(EntryId(4)).ends_with("%2C7%2C5#history"));
+        assert!(late.older(EntryId(4)).len() < 8 * MOST_NEWER);
     }
 }

@@ -44,6 +44,8 @@ pub use context::{Form, PageContext, SignedIn, Signup};
 pub use convert::convert;
 pub use docs::{docs_index, docs_page, is_docs_page};
 pub use duration::duration;
+#[cfg(test)]
+pub use failures::advised;
 pub use history_view::HistoryView;
 pub use outcome::{Outcome, Page, PageStatus, SessionChange};
 pub use overview::overview;

@@ -114,13 +114,19 @@ fn quota(context: &PageContext<'_>, account: AccountId) -> Result<Markup, StoreE
         section.card #quota {
             div.title {
                 h2 #quota-title { "This month" }
-                p { (month.conversions) " of " (amount(quota, "conversion")) }
+                p {
+                    (month.conversions) " of " (amount(quota, "conversion")) " · "
+                    strong { (quota.saturating_sub(month.conversions)) " left" }
+                }
             }
             meter min="0" max=(quota) high=(quota.saturating_mul(NEARLY_USED) / 100) optimum="0"
                 value=(month.conversions) aria-labelledby="quota-title" {}
             p.hint { "The next month begins on " (day) " (UTC)." }
             @if is_used { p.alert { "The quota is used up: until then, conversions are refused." } }
-            @else if is_near { p.alert { "The quota is nearly used up. Then conversions are refused." } }
+            @else if is_near { p.alert {
+                "At least " (NEARLY_USED) " % of the quota is used. Once nothing is left, conversions are refused \
+                 until the next month."
+            } }
         }
     })
 }

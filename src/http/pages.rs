@@ -245,8 +245,8 @@ impl FormLimit {
     }
 }
 
-/// Shows the dashboard. The parameters `before` and `failed_before` turn to later pages of the
-/// history, and those of `/api/usage` filter it.
+/// Shows the dashboard. The parameters `before`, `newer` and `failed_before` turn to later pages
+/// of the history, and those of `/api/usage` filter it.
 ///
 /// # Errors
 /// 400, if a parameter is wrong.
@@ -257,6 +257,12 @@ pub fn overview(context: &SignedIn<'_>, query: &Pairs) -> Result<Outcome, Proble
     let view = HistoryView {
         texts: filter_texts(query)?,
         before: id("before")?,
+        newer: query
+            .parameter("newer")?
+            .into_iter()
+            .flat_map(|ids| ids.split(','))
+            .filter_map(|id| id.parse().ok())
+            .collect(),
         failed_before: id("failed_before")?,
     };
     Ok(dashboard::overview(context, &view)?)
@@ -534,6 +540,14 @@ mod tests {
         let (words, _) = words.split_once("};").expect("their end");
         for flag in ["curl", "-H '", "--data", "--memory"] {
             assert!(!words.contains(flag), "{flag}");
+        }
+    }
+
+    #[test]
+    fn advice_is_about_problems_that_exist() {
+        for start in dashboard::advised() {
+            let is_known = PROBLEMS.iter().any(|row| row.code.starts_with(start));
+            assert!(is_known, "{start} is no code of a problem");
         }
     }
 
