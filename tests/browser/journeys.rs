@@ -54,6 +54,44 @@ fn a_wrong_password_is_told_and_the_address_stays() {
 }
 
 #[test]
+fn passwords_are_shown_by_a_button_and_sent_hidden() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    let fields = |kind: &str| {
+        browser
+            .all(&format!("[name][type={kind}]:not([readonly])"))
+            .len()
+    };
+    for path in ["/signin", "/signup"] {
+        browser.open(path);
+        browser.fill("#password", PASSWORD);
+        browser.click(".field:has(#password) button");
+        assert_eq!((fields("password"), fields("text")), (0, 1), "{path}");
+        assert_eq!(browser.value("#password"), PASSWORD);
+        browser.click(".field:has(#password) button");
+        assert_eq!((fields("password"), fields("text")), (1, 0), "{path}");
+    }
+    browser.click(".field:has(#password) button");
+    browser.fill("#email", OWNER);
+    browser.run(
+        "document.querySelector('main form').addEventListener('submit', () => { \
+             sessionStorage.type = document.querySelector('#password').type })",
+        &[],
+    );
+    browser.click("main button[type=submit]");
+    browser.wait_for_path("/dashboard");
+    assert_eq!(browser.run("return sessionStorage.type", &[]), "password");
+    browser.open("/account");
+    assert_eq!(browser.all(".field:has([type=password]) button").len(), 4);
+    for id in ["present-password", "new-password"] {
+        browser.click(&format!(".field:has(#{id}) button"));
+        assert_eq!(browser.find(&format!("#{id}")).property("type"), "text");
+    }
+}
+
+#[test]
 fn the_token_is_copied_on_localhost_and_by_plain_http_at_a_host_name() {
     let server = Server::start();
     for host in [None, Some("towebp.test")] {

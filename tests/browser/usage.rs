@@ -266,7 +266,7 @@ fn the_address_is_changed_on_the_page_of_the_account() {
     assert_eq!(browser.text("nav [aria-current=page]"), "Account");
     browser.fill("#new-email", "new@example.org");
     browser.fill("#email-password", PASSWORD);
-    browser.click("#email button");
+    browser.click("#email [type=submit]");
     browser.wait_for_text("From now on you sign in as new@example.org");
     browser.click("main a");
     browser.wait_for_path("/account");

@@ -81,6 +81,23 @@ for (const form of all("form.reveal")) {
   addEventListener("beforeprint", hide);
 }
 
+// A button beside each password that shows it. It is sent hidden, so that browsers know it as one.
+for (const field of all("input[type=password]")) {
+  const button = document.createElement("button"), pair = document.createElement("div");
+  const show = (isShown) => {
+    field.type = isShown ? "text" : "password";
+    button.textContent = isShown ? "Hide" : "Show";
+    button.ariaLabel = `${button.textContent} password`;
+  };
+  Object.assign(button, { type: "button", className: "secondary" });
+  pair.className = "field";
+  field.replaceWith(pair);
+  pair.append(field, button);
+  button.addEventListener("click", () => show(field.type === "password"));
+  field.form.addEventListener("submit", () => show(false));
+  show(false);
+}
+
 for (const field of all("input[readonly]")) {
   field.addEventListener("focus", () => field.select());
 }
