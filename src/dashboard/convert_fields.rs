@@ -13,7 +13,7 @@ const GROUPS: [(&str, &str); 7] = [
         "watermark watermark_position watermark_opacity",
     ),
     ("Compression", "effort mode max_bytes best_effort target"),
-    ("Resizing", "gravity enlarge dpr"),
+    ("Resizing", "crop gravity enlarge dpr"),
     (
         "More of the watermark",
         "watermark_size watermark_color watermark_outline watermark_image watermark_scale watermark_margin \
@@ -200,6 +200,7 @@ fn lower(name: &str) -> String {
 fn pattern(value: Value) -> Option<&'static str> {
     match value {
         Value::Size(..) => Some("[0-9]+([kKmMgG]([iI]?[bB])?|[bB])?"),
+        Value::Rectangle => Some("([0-9]+,){3}[0-9]+"),
         Value::Length { has_auto: true, .. } => Some(r"auto|[0-9]+|[0-9]+(\.[0-9]+)?%"),
         Value::Length { .. } => Some(r"[0-9]+|[0-9]+(\.[0-9]+)?%"),
         _ => None,

@@ -17,12 +17,11 @@ const MAX_NAME_LENGTH: usize = 32;
 
 /// Names in URLs of other services (Cloudflare, Cloudinary, imgix, imgproxy)
 /// and in the options of cwebp, and the parameter that does the same here.
-const FOREIGN: [(&str, &str); 22] = [
+const FOREIGN: [(&str, &str); 21] = [
     ("w", "width"),
     ("h", "height"),
     ("q", "quality"),
     ("c", "fit"),
-    ("crop", "fit"),
     ("resize", "width"),
     ("g", "gravity"),
     ("upscale", "enlarge"),
@@ -209,7 +208,6 @@ mod tests {
             ("W", "width"),
             ("h", "height"),
             ("q", "quality"),
-            ("crop", "fit"),
             ("api_key", "token"),
             ("text", "watermark"),
         ] {

@@ -357,6 +357,13 @@ fn query_tail(random: &mut Random, add: &mut impl FnMut(&mut Random, u32, &str, 
     add(random, 8, "alpha_quality", &["30"]);
     add(random, 6, "metadata", &["keep"]);
     add(random, 8, "animation", &["first"]);
+    add(random, 6, "background", &["red"]);
+    add(
+        random,
+        6,
+        "crop",
+        &["0,0,1,1", "0,1,400,2", "3,0,2,300", "1,1,90,70"],
+    );
     let is_wide = add(random, 5, "width", &["7", "300", "1000", "16383"]);
     let is_high = add(random, 5, "height", &["3", "50", "800", "16383"]);
     if is_wide || is_high {

@@ -15,6 +15,7 @@ mod docs;
 mod examples;
 mod fairness;
 mod fonts;
+mod framing;
 mod history;
 mod http;
 mod kill;

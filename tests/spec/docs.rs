@@ -36,6 +36,7 @@ fn the_table_of_parameters_is_that_of_the_code() {
             Value::Decimal(..) => "number",
             Value::Size(..) => "bytes",
             Value::Percent(..) => "percent",
+            Value::Rectangle => "four numbers",
             Value::Length { has_auto: true, .. } => "pixels, percent or `auto`",
             Value::Length { .. } => "pixels or percent",
             Value::Word(_)

@@ -618,12 +618,7 @@ fn short_names_of_other_services_are_named_beside_the_answer() {
             .unwrap_or_default()
             .to_owned()
     };
-    for (name, meant) in [
-        ("w", "width"),
-        ("h", "height"),
-        ("q", "quality"),
-        ("crop", "fit"),
-    ] {
+    for (name, meant) in [("w", "width"), ("h", "height"), ("q", "quality")] {
         let said = format!("unknown parameter \"{name}\", did you mean \"{meant}\"?");
         assert_eq!(warning(&format!("{name}=400")), said);
     }

@@ -140,6 +140,10 @@ fn value(row: &Parameter, random: &mut Random) -> String {
             words[between(0, words.len() as i32 - 1) as usize].to_owned()
         }
         Value::Color(_) => ["red", "#fc0", "12ab9f", "reddish"][between(0, 3) as usize].to_owned(),
+        Value::Rectangle => {
+            let [left, top] = [between(0, 9), between(0, 9)];
+            format!("{left},{top},{},{}", between(1, 20), between(1, 20))
+        }
         Value::Text => {
             ["© example.org", "हिन्दी a", "two\nlines", "漢"][between(0, 3) as usize].to_owned()
         }

@@ -39,6 +39,10 @@ export interface Parameters {
   animation?: "all" | "first";
   /** strip, keep: what becomes of Exif, XMP and the ICC profile. Default: strip. */
   metadata?: "strip" | "keep";
+  /** The color that transparency is laid on, as of watermark_color. */
+  background?: string;
+  /** x,y,width,height in pixels of the upright picture: the part that is converted, and then resized. Default: all of the picture. */
+  crop?: string;
   /** 1 to 16383 pixels, the width of the box that the picture is resized to. Default: that of the picture. */
   width?: number;
   /** 1 to 16383 pixels, the height of that box. Default: that of the picture. */

@@ -2,6 +2,7 @@
 //! memory at a time.
 
 use super::error::ConversionError;
+use super::framing::Framed;
 use super::growth::{FileMemory, MayHold};
 use super::outcome::{Conversion, Timing, timed};
 use super::plan::Plan;
@@ -10,7 +11,7 @@ use super::steps::{draw_watermarks, with_metadata};
 use crate::image::{
     Animation, AnimationFrame, DecodeError, Image, Layout, Metadata, Rectangle, Resize, Scaling,
 };
-use crate::watermark::Overlay;
+use crate::watermark::{Color, Overlay};
 use towebp_encoder::{
     self as webp, Cancel, Cancelled, Encoded, Encoder, IncrementalAnimation, Mode,
 };
@@ -139,6 +140,9 @@ impl<'a> Passes<'a> {
         let limits = plan.opened.limits();
         let mut frames = self.source.frames(plan.keep, cancel)?;
         let mut resized: Option<Resized> = None;
+        let (crop, background) = (plan.params.crop, plan.params.background);
+        let mut cropped: Option<Framed> = None;
+        let mut laid: Option<Framed> = None;
         let mut marked: Option<Marked> = None;
         let (mut count, mut pixels) = (0, 0);
         while let Some(mut frame) = timed(&mut timing.decode, || frames.draw())? {
@@ -146,10 +150,22 @@ impl<'a> Passes<'a> {
             pixels += frame.pixel_count.max(plan.output.pixel_count());
             limits.check_animation(count, pixels)?;
             let (mut canvas, loops) = (frames.canvas(), frames.loops());
+            if crop.is_some() {
+                let framed = framed(&mut cropped, canvas, crop, None)?;
+                canvas = timed(&mut timing.decode, || {
+                    framed.update(canvas, &mut frame, cancel)
+                })?;
+            }
             if let Some(resize) = &plan.resize {
                 canvas = timed(&mut timing.decode, || {
                     let resized = resized.get_or_insert_with(|| Resized::new(resize, canvas));
                     resized.update(canvas, &mut frame, cancel)
+                })?;
+            }
+            if background.is_some() {
+                let framed = framed(&mut laid, canvas, None, background)?;
+                canvas = timed(&mut timing.decode, || {
+                    framed.update(canvas, &mut frame, cancel)
                 })?;
             }
             if !plan.is_watermarked() {
@@ -167,6 +183,19 @@ impl<'a> Passes<'a> {
         }
         Ok(())
     }
+}
+
+/// The part of the canvas that is shown, made with the first frame.
+fn framed<'a>(
+    made: &'a mut Option<Framed>,
+    canvas: &Image,
+    part: Option<Rectangle>,
+    background: Option<Color>,
+) -> Result<&'a mut Framed, ConversionError> {
+    Ok(match made {
+        Some(framed) => framed,
+        none => none.insert(Framed::new(canvas, part, background)?),
+    })
 }
 
 /// Adds a frame after which the canvas looks like this.

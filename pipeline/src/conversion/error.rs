@@ -1,6 +1,6 @@
 //! The reasons why a conversion fails, in sentences for the caller.
 
-use crate::image::DecodeError;
+use crate::image::{DecodeError, Rectangle};
 use crate::watermark::TextError;
 use std::fmt;
 use towebp_encoder::{Cancelled, EncodeError};
@@ -20,6 +20,15 @@ pub enum ConversionError {
         height: u32,
         /// The bound, in pixels.
         max_pixels: u64,
+    },
+    /// The part that is to be converted is not within the picture.
+    CropOutside {
+        /// The part.
+        part: Rectangle,
+        /// The width of the upright picture, in pixels.
+        width: u32,
+        /// The height of the upright picture, in pixels.
+        height: u32,
     },
     /// No font has these characters of the watermark's text.
     MissingCharacters(Vec<char>),
@@ -69,6 +78,7 @@ impl ConversionError {
                 DecodeError::Cancelled => CANCELLED,
             },
             ConversionError::ResizedTooLarge { .. } => "too_many_pixels",
+            ConversionError::CropOutside { .. } => "invalid_parameter",
             ConversionError::MissingCharacters(_) => "missing_characters",
             ConversionError::MaxBytes { .. } => "max_bytes_unreachable",
             ConversionError::GrowthDenied => "too_much_memory",
@@ -140,6 +150,16 @@ impl fmt::Display for ConversionError {
                 f,
                 "The picture would be resized to {width} x {height} pixels, {} in all; at most {max_pixels} are allowed.",
                 u64::from(*width) * u64::from(*height)
+            ),
+            ConversionError::CropOutside {
+                part,
+                width,
+                height,
+            } => write!(
+                f,
+                "Parameter crop: \"{},{},{},{}\" was given, and the upright picture has {width} x {height} pixels; \
+                 allowed are x + width of at most {width} and y + height of at most {height}.",
+                part.left, part.top, part.width, part.height
             ),
             ConversionError::MissingCharacters(missing) => {
                 write!(

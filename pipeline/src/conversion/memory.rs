@@ -103,7 +103,9 @@ impl Plan<'_> {
             source.pixel_bytes() + 2 * picture.pixel_bytes() + scratch
         });
         let decoding = match (self.resize, self.path) {
-            (Some(resize), Path::Rgb) if self.opened.upright_size().is_some() => {
+            (Some(resize), Path::Rgb)
+                if self.params.crop.is_none() && self.opened.upright_size().is_some() =>
+            {
                 self.opened.resized_peak(resize, self.resources.threads)
             }
             _ => source.peak().max(resizing),
@@ -143,6 +145,17 @@ impl Plan<'_> {
             let source = 2 * self.footprint.pixel_bytes();
             source + canvas + 2 * resize.bytes(self.footprint.width, 1)
         });
+        // The canvas of the file, its copy for the disposal, and the part of it, with its pixels
+        // before a frame.
+        let cropped = match self.params.crop {
+            Some(_) => 4 * self.footprint.pixel_bytes(),
+            None => 0,
+        };
+        // What lies on the color, and its pixels before a frame.
+        let laid = match self.params.background {
+            Some(_) => 2 * canvas,
+            None => 0,
+        };
         // The watermark, and the canvas with it.
         let marked = if self.is_watermarked() { 2 * canvas } else { 0 };
         // The previous pixels are freed, but for two bits per pixel, before a frame is encoded,
@@ -151,7 +164,7 @@ impl Plan<'_> {
         let frames = canvas / 16 + WAITING_FRAMES.min(canvas);
         let threads = self.resources.threads as u64 * FRAME_THREAD;
         let files = self.files() * self.file_bytes();
-        resized + marked + restored + frames + threads + files
+        cropped + laid + resized + marked + restored + frames + threads + files
     }
 
     /// The most files of an animation that are held at a time: of a search, the best one, the

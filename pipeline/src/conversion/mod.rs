@@ -7,6 +7,7 @@
 mod animation;
 mod cost;
 mod error;
+mod framing;
 mod goal;
 mod growth;
 mod marking;

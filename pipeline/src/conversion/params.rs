@@ -2,13 +2,16 @@
 
 mod error;
 mod value;
+mod words;
 
 #[doc(hidden)]
 pub use error::{ParamError, ParamProblem};
 pub use value::{Value, size};
+pub use words::{Animation, IfLarger};
 
 use super::goal::Goal;
 use super::sizing::{Fit, Sizing};
+use crate::image::Rectangle;
 use crate::watermark::{Color, Length, Outline, Placement, Position, TextSize, TextWatermark};
 use towebp_encoder::{Effort, Mode};
 
@@ -38,6 +41,10 @@ pub struct Params {
     pub keeps_metadata: bool,
     /// The file that is sent if the WebP is not smaller than the input (`if_larger`).
     pub if_larger: IfLarger,
+    /// The color that transparency is laid on (`background`), if any.
+    pub background: Option<Color>,
+    /// The part of the upright picture that is converted (`crop`), if not all of it.
+    pub crop: Option<Rectangle>,
     /// The size of the WebP (`width`, `height`, `fit`, `gravity`, `enlarge`, `dpr`).
     pub sizing: Sizing,
     /// Text watermark (`watermark`, `watermark_size`, `watermark_color`, `watermark_outline`), if
@@ -93,7 +100,7 @@ const TRUE_OR_FALSE: &str = "true or false";
 /// The table of all parameters: parsing, error texts and documentation come from it. `token` is
 /// among them, although it is read elsewhere.
 #[doc(hidden)]
-pub const PARAMETERS: [Parameter; 31] = [
+pub const PARAMETERS: [Parameter; 33] = [
     TOKEN,
     number(
         "quality",
@@ -192,6 +199,24 @@ pub const PARAMETERS: [Parameter; 31] = [
         "strip",
         "`strip`, `keep`: what becomes of Exif, XMP and the ICC profile",
     ),
+    Parameter {
+        name: "background",
+        value: Value::Color(Color::ALLOWED),
+        example: "#ffffff",
+        default: DefaultValue::Other("none"),
+        meaning: "the color that transparency is laid on, as of `watermark_color`",
+        as_flag: Some("color that transparency is laid on, as of --watermark-color"),
+        otherwise: "400",
+    },
+    Parameter {
+        name: "crop",
+        value: Value::Rectangle,
+        example: "0,0,20,15",
+        default: DefaultValue::Other("all of the picture"),
+        meaning: "`x,y,width,height` in pixels of the upright picture: the part that is converted, and then resized",
+        as_flag: None,
+        otherwise: "400, also if it is not within the picture",
+    },
     Parameter {
         otherwise: OR_ABSENT,
         ..number(
@@ -386,54 +411,6 @@ pub const TOKEN: Parameter = Parameter {
     otherwise: "401",
 };
 
-/// The frames of a GIF that are converted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Animation {
-    /// All of them, as an animation.
-    #[default]
-    All,
-    /// The first one, as a still picture.
-    First,
-}
-
-impl Animation {
-    /// The names that [`Animation::parse`] accepts, for error texts.
-    pub const ALLOWED: &str = "all or first";
-
-    /// Reads its exact name.
-    pub fn parse(text: &str) -> Option<Animation> {
-        match text {
-            "all" => Some(Animation::All),
-            "first" => Some(Animation::First),
-            _ => None,
-        }
-    }
-}
-
-/// The file that is sent if the WebP is not smaller than the input.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IfLarger {
-    /// The WebP.
-    #[default]
-    Webp,
-    /// The input as it came, with its own media type.
-    Original,
-}
-
-impl IfLarger {
-    /// The names that [`IfLarger::parse`] accepts, for error texts.
-    pub const ALLOWED: &str = "webp or original";
-
-    /// Reads its exact name.
-    pub fn parse(text: &str) -> Option<IfLarger> {
-        match text {
-            "webp" => Some(IfLarger::Webp),
-            "original" => Some(IfLarger::Original),
-            _ => None,
-        }
-    }
-}
-
 impl Params {
     /// Reads the parameters from decoded name and value pairs. Unknown names are ignored; numbers
     /// out of range are capped. A known name that is given twice, a number that is not whole, and a
@@ -474,6 +451,10 @@ impl Params {
             Some("watermark")
         } else if self.picture_url.is_some() {
             Some("watermark_image")
+        } else if self.background.is_some() {
+            Some("background")
+        } else if self.crop.is_some() {
+            Some("crop")
         } else if self.sizing.width.is_some() {
             Some("width")
         } else {
@@ -544,6 +525,8 @@ impl Values {
                 animation: Animation::default(),
                 keeps_metadata: false,
                 if_larger: IfLarger::default(),
+                background: None,
+                crop: None,
                 sizing: Sizing::default(),
                 text: None,
                 picture_url: None,
@@ -595,6 +578,8 @@ impl Values {
             "animation" => params.animation = parameter.word(value, Animation::parse)?,
             "metadata" => params.keeps_metadata = parameter.word(value, parse_metadata)?,
             "if_larger" => params.if_larger = parameter.word(value, IfLarger::parse)?,
+            "background" => params.background = Some(parameter.color(value)?),
+            "crop" => params.crop = Some(parameter.rectangle(value)?),
             "width" => sizing.width = parameter.side(value)?,
             "height" => sizing.height = parameter.side(value)?,
             "fit" => sizing.fit = parameter.word(value, Fit::parse)?,
@@ -683,9 +668,9 @@ impl Parameter {
     fn color(&self, value: &str) -> Result<Color, ParamError> {
         self.word(value, Color::parse).map_err(|mut error| {
             if value.is_empty() {
-                error
-                    .detail
-                    .push_str(" In a URL, # is written as %23: watermark_color=%23ffcc00.");
+                let name = self.name;
+                let hint = format!(" In a URL, # is written as %23: {name}=%23ffcc00.");
+                error.detail.push_str(&hint);
             }
             error
         })
@@ -712,6 +697,11 @@ impl Parameter {
     /// Reads a length, and caps it into the range.
     fn length(&self, value: &str) -> Result<Length, ParamError> {
         self.value.length(value).ok_or_else(|| self.invalid(value))
+    }
+
+    /// Reads a part of a picture.
+    fn rectangle(&self, value: &str) -> Result<Rectangle, ParamError> {
+        value::rectangle(value).ok_or_else(|| self.invalid(value))
     }
 
     fn text_size(&self, value: &str) -> Result<TextSize, ParamError> {

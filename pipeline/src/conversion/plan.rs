@@ -1,6 +1,7 @@
 //! The decisions of a conversion, made once, before anything is decoded.
 
 use super::error::ConversionError;
+use super::framing::check_crop;
 use super::goal::Goal;
 use super::params::{self, Params};
 use super::source_quality;
@@ -95,8 +96,26 @@ impl<'a> Plan<'a> {
             Some(_) => Some((footprint.width, footprint.height)),
             None => opened.upright_size(),
         };
-        let resize = largest_resize(opened, &footprint, upright, params)?;
-        let output = resize.map_or(footprint, |resize| Footprint {
+        let Footprint { width, height, .. } = footprint;
+        let sizes = match upright {
+            Some(size) => [size; 2],
+            None => [(width, height), (height, width)],
+        };
+        let (sizes, cropped) = match params.crop {
+            Some(part) => {
+                check_crop(part, &sizes)?;
+                let (width, height) = (part.width as u32, part.height as u32);
+                let cropped = Footprint {
+                    width,
+                    height,
+                    ..footprint
+                };
+                ([(width, height); 2], cropped)
+            }
+            None => (sizes, footprint),
+        };
+        let resize = largest_resize(opened, sizes, params)?;
+        let output = resize.map_or(cropped, |resize| Footprint {
             width: resize.across.size,
             height: resize.down.size,
             ..footprint
@@ -123,6 +142,7 @@ impl<'a> Plan<'a> {
         let stays_in_planes = mode != Mode::Lossless
             && opened.planes().is_some()
             && resize.is_none()
+            && params.crop.is_none()
             // Several encodings need the pixels of the file in memory. A PNG's pixels are RGB.
             && (params.goal.is_none() || is_jpeg)
             && match (is_watermarked, params.goal) {
@@ -155,8 +175,11 @@ impl<'a> Plan<'a> {
             grows_for_lossless,
             keep: match (params.keeps_metadata, is_watermarked) {
                 (false, _) => Keep::Nothing,
-                (true, true) => Keep::Descriptions,
-                (true, false) => Keep::All,
+                // Colors that are given are sRGB.
+                (true, is_watermarked) if is_watermarked || params.background.is_some() => {
+                    Keep::Descriptions
+                }
+                (true, _) => Keep::All,
             },
         })
     }
@@ -221,17 +244,13 @@ fn covers_half(mark: &Footprint, scale: Option<u8>, picture: &Footprint) -> bool
     2 * pixels >= picture.pixel_count()
 }
 
-/// The resize of a picture; the one to more pixels if the header leaves open how it is turned.
+/// The resize of a picture of one of two sizes; the one to more pixels, if the header leaves open
+/// how it is turned.
 fn largest_resize(
     opened: &Opened<'_>,
-    &Footprint { width, height, .. }: &Footprint,
-    upright: Option<(u32, u32)>,
+    sizes: [(u32, u32); 2],
     params: &Params,
 ) -> Result<Option<Resize>, ConversionError> {
-    let sizes = match upright {
-        Some(size) => [size; 2],
-        None => [(width, height), (height, width)],
-    };
     let resizes = sizes.map(|size| params.sizing.resize(size));
     let resize = resizes
         .into_iter()

@@ -66,6 +66,8 @@ impl Plan<'_> {
         self.opened.format() == Format::Webp
             && self.resize.is_none()
             && !self.is_watermarked()
+            && self.params.background.is_none()
+            && self.params.crop.is_none()
             && (self.params.keeps_metadata || self.opened.metadata_bytes() == 0)
     }
 }

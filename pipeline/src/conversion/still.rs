@@ -1,6 +1,7 @@
 //! A still WebP, by way of planes or of RGB.
 
 use super::error::ConversionError;
+use super::framing::{crop, lay_on};
 use super::goal::Goal;
 use super::growth::MayHold;
 use super::marking::draw_on_planes;
@@ -20,7 +21,10 @@ pub(super) fn by_way_of_rgb(
     may_hold: &MayHold<'_>,
     mut timing: Timing,
 ) -> Result<Conversion, ConversionError> {
-    let (image, metadata) = timed(&mut timing.decode, || decode(plan, cancel))?;
+    let (mut image, metadata) = timed(&mut timing.decode, || decode(plan, cancel))?;
+    if let Some(color) = plan.params.background {
+        image = timed(&mut timing.decode, || lay_on(image, color, cancel))?;
+    }
     let image = timed(&mut timing.watermark, || {
         draw_watermarks(plan, image, cancel)
     })?;
@@ -80,11 +84,15 @@ pub(super) fn in_planes(
 fn decode(plan: &Plan<'_>, cancel: &Cancel<'_>) -> Result<(Image, Metadata), ConversionError> {
     let (workers, opened) = (plan.workers(cancel), plan.opened);
     if let Some(resize) = plan.resize
+        && plan.params.crop.is_none()
         && opened.upright_size().is_some()
     {
         return Ok(opened.decode_resized(plan.keep, resize, workers)?);
     }
-    let (image, metadata) = opened.decode(plan.keep, workers)?;
+    let (mut image, metadata) = opened.decode(plan.keep, workers)?;
+    if let Some(part) = plan.params.crop {
+        image = crop(image, part, cancel)?;
+    }
     let resize = plan.params.sizing.resize((image.width, image.height));
     Ok(match resize {
         Some(resize) => (resize.apply(&image, workers)?, metadata),

@@ -1,7 +1,7 @@
 //! The flags of other programs, and their names here.
 
 /// Flags that people bring along, and the end of a sentence about them.
-const HINTS: [(&[&str], &str); 9] = [
+const HINTS: [(&[&str], &str); 8] = [
     (
         &["-s", "--size", "-size"],
         "--max-bytes bounds the size of each file, --width and --height that of the picture",
@@ -9,10 +9,6 @@ const HINTS: [(&[&str], &str); 9] = [
     (
         &["--resize", "-resize", "--scale"],
         "--width 400 --height 300 resizes pictures to a box",
-    ),
-    (
-        &["--crop", "-crop"],
-        "--fit cover with --width and --height cuts off what does not fit",
     ),
     (
         &["-m", "--method", "-z"],

@@ -120,6 +120,7 @@ fn value_name(value: Value) -> String {
         Value::Length { has_auto: true, .. } => "PIXELS|PERCENT|auto",
         Value::Length { .. } => "PIXELS|PERCENT",
         Value::Color(_) => "COLOR",
+        Value::Rectangle => "X,Y,W,H",
         Value::Url => "FILE|URL",
         Value::Text => "TEXT",
         Value::Word(_) if value.words().len() <= MOST_WORDS => return value.words().join("|"),

@@ -76,6 +76,7 @@ fn typed(value: Value) -> Map<String, Json> {
             {"type": "string", "enum": value.words()},
             text("^#?([0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$"),
         ]}),
+        Value::Rectangle => text("^[0-9]+,[0-9]+,[0-9]+,[0-9]+$"),
         Value::Day => json!({"type": "string", "format": "date"}),
         Value::Status => text("^[45]([0-9]{2}|[xX]{2})$"),
         Value::Cursor(pattern) => text(pattern),

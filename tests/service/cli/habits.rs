@@ -343,7 +343,7 @@ fn what_other_programs_have_gets_a_hint() {
         (&["convert", "a.png", "--size", "100k"], "--max-bytes"),
         (&["convert", "a.png", "-size", "100"], "--max-bytes"),
         (&["convert", "a.png", "--resize", "400x300"], "--width"),
-        (&["convert", "a.png", "--crop", "4"], "--fit cover"),
+        (&["convert", "a.png", "-crop", "4"], "did you mean --crop?"),
         (&["convert", "a.png", "-m", "6"], "--effort"),
         (&["convert", "a.png", "-z", "9"], "--effort"),
         (&["convert", "a.png", "-j", "4"], "--threads"),

@@ -23,6 +23,8 @@ fn defaults_are_those_of_the_specification() {
         animation: Animation::All,
         keeps_metadata: false,
         if_larger: IfLarger::Webp,
+        background: None,
+        crop: None,
         sizing: Sizing {
             width: None,
             height: None,
@@ -94,6 +96,8 @@ fn every_parameter_is_read() {
         animation: Animation::First,
         keeps_metadata: true,
         if_larger: IfLarger::Webp,
+        background: None,
+        crop: None,
         sizing: Sizing {
             width: Some(800),
             height: Some(90),
@@ -403,7 +407,8 @@ fn a_known_parameter_given_twice_is_rejected_and_unknown_ones_are_ignored() {
             "metadata" => "strip",
             "default_quality" => "source",
             "if_larger" => "webp",
-            "watermark_color" => "red",
+            "watermark_color" | "background" => "red",
+            "crop" => "0,0,9,9",
             "watermark_position" => "center",
             "watermark_outline" => "none",
             "watermark_tile" | "lossless" | "enlarge" | "best_effort" => "true",

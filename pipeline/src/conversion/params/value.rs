@@ -1,5 +1,6 @@
 //! The types of parameters' values, and how each is read.
 
+use crate::image::Rectangle;
 use crate::watermark::Length;
 
 /// The type of a parameter's value.
@@ -29,6 +30,8 @@ pub enum Value {
     Word(&'static str),
     /// A color: one of a few words or hexadecimal digits, listed as error texts name them.
     Color(&'static str),
+    /// A part of a picture: `x,y,width,height` in pixels.
+    Rectangle,
     /// A whole number that is not negative, and is capped into this range.
     Count(u64, u64),
     /// A day, such as `2026-11-01`.
@@ -161,12 +164,32 @@ impl Value {
             Value::Count(0, u64::MAX) => "a whole number, 0 or more".to_owned(),
             Value::Count(min, max) => format!("a whole number from {min} to {max}"),
             Value::Word(allowed) | Value::Color(allowed) => allowed.to_owned(),
+            Value::Rectangle => {
+                "x,y,width,height in pixels, width and height at least 1, such as 10,20,300,200"
+                    .to_owned()
+            }
             Value::Day => "a day (UTC), such as 2026-11-01".to_owned(),
             Value::Status => "a status code from 400 to 599, 4xx or 5xx".to_owned(),
             Value::Cursor(_) => "what an answer has given".to_owned(),
             Value::Text | Value::Token | Value::Url => "any text".to_owned(),
         }
     }
+}
+
+/// Reads `x,y,width,height`, of which the latter two are at least 1.
+pub(super) fn rectangle(text: &str) -> Option<Rectangle> {
+    let number = |text: &str| text.parse::<u16>().ok().filter(|_| are_digits(text));
+    let numbers = text.split(',').map(|text| number(text).map(usize::from));
+    let numbers: Option<Vec<usize>> = numbers.collect();
+    let &[left, top, width, height] = numbers?.as_slice() else {
+        return None;
+    };
+    (width > 0 && height > 0).then_some(Rectangle {
+        left,
+        top,
+        width,
+        height,
+    })
 }
 
 /// Reads a whole number of units, and caps it into a range.
