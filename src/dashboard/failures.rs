@@ -86,8 +86,8 @@ fn by_reason(page: &FailurePage) -> Vec<(usize, &Failure)> {
     groups
 }
 
-/// Failed conversions, the newest ones grouped by reason, and one by one. The card is empty if there are none. `reason` gives a problem in words by
-/// its code.
+/// Failed conversions, the newest ones grouped by reason, and one by one. The card is empty if
+/// there are none. `reason` gives a problem in words by its code.
 pub fn failures_card(
     view: &HistoryView,
     page: &FailurePage,

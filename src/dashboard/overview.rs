@@ -24,7 +24,7 @@ pub fn overview(context: &SignedIn<'_>, view: &HistoryView) -> Result<Outcome, S
     let content = html! {
         div.title {
             h1 { "Dashboard" }
-            a.button href=(paths::CONVERTING) { "Convert pictures" }
+            @if !is_new { a.button href=(paths::CONVERTING) { "Convert pictures" } }
         }
         @if !is_new {
             p.hint { "Programs convert with " a href=(paths::TOKENS) { "your tokens" } "." }

@@ -205,6 +205,29 @@ fn a_monthly_quota_counts_successes_and_the_dashboard_shows_it() {
 }
 
 #[test]
+fn what_is_left_of_a_quota_is_shown_before_it_is_used_up() {
+    let server = Server::start_with(&["--monthly-quota", "5"]);
+    let cookie = sign_up(&server, "owner@example.org").session_cookie();
+    let token = server.token_of(&cookie, "0");
+    for (used, notice) in [
+        (0, None),
+        (3, None),
+        (4, Some("At least 80 % of the quota is used.")),
+        (5, Some("The quota is used up")),
+    ] {
+        while !dashboard(&server, &cookie).contains(&format!("{used} of 5 conversions")) {
+            convert(&server, &token);
+        }
+        let page = dashboard(&server, &cookie);
+        assert!(page.contains(&format!("{} left", 5 - used)), "{page}");
+        for text in ["At least 80 %", "The quota is used up"] {
+            let is_told = notice.is_some_and(|notice| notice.starts_with(text));
+            assert_eq!(page.contains(text), is_told, "{used}: {page}");
+        }
+    }
+}
+
+#[test]
 fn limits_that_are_not_set_are_not_mentioned() {
     let server = Server::start();
     let token = server.create_account("owner@example.org");

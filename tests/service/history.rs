@@ -349,6 +349,25 @@ fn the_dashboard_shows_what_is_filtered_and_what_failed() {
     ] {
         assert!(filtered.contains(part), "{part} is missing in {filtered}");
     }
+    // Failures are grouped by reason, with what to do.
+    assert!(full.contains("id=\"reasons\"") && full.contains("One by one"));
+    assert!(full.contains("Send the type that the file has as Content-Type."));
+    // Two pages of the history lead to each other.
+    for _ in 0..25 {
+        service.webp(&[], &png);
+    }
+    let link = |page: &str, name: &str| {
+        let (before, _) = page.split_once(&format!("\">{name}</a>"))?;
+        let (_, link) = before.rsplit_once("href=\"")?;
+        Some(link.replace("&amp;", "&"))
+    };
+    let (_, newest) = page("/dashboard");
+    assert_eq!(link(&newest, "Newer"), None);
+    let older = link(&newest, "Older").expect("there are more");
+    let (older, _) = older.split_once('#').expect("browsers keep the fragment");
+    let (_, older) = page(older);
+    assert_eq!(link(&older, "Newer").as_deref(), Some("/dashboard#history"));
+    assert_eq!(link(&older, "Older"), None);
     let (_, none) = page("/dashboard?format=bmp");
     assert!(none.contains("No conversion is like that"), "{none}");
     let (status, problem) = page("/dashboard?from=x");

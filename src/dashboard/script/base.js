@@ -1,6 +1,6 @@
 "use strict";
-// Tokens behind masks, the copy buttons, local times, and forms of sessions that have ended. All of the pages work
-// without this script.
+// Tokens behind masks, the copy buttons, local times, passwords, and forms of sessions that have
+// ended. All of the pages work without this script.
 
 const all = (selector, from = document) => from.querySelectorAll(selector);
 

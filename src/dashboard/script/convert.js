@@ -101,7 +101,7 @@
     const invalid = form.querySelector(":invalid:not(fieldset)");
     rows.forEach(show);
     tell("compare-problem", "");
-    tellField(invalid?.name, invalid?.validationMessage);
+    tellField(invalid?.name, invalid && `${JSON.stringify(invalid.value)} was given. ${invalid.validationMessage}`);
     keepSettings(current);
     if (invalid || !compared) return;
     if (compared.result) convertAgain(compared, canPreview() ? preview : request);
