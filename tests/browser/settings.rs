@@ -151,6 +151,8 @@ fn the_bar_stays_in_view() {
     );
     assert!(browser.text("#shown").ends_with(" · 0.png"));
     let script = "const bar = document.querySelector('#bar'), out = []; \
+         const sum = document.querySelector('#sum'); \
+         if (sum.scrollWidth > sum.clientWidth || sum.scrollHeight > sum.clientHeight + 1) out.push('the sum is cut'); \
          for (let y = 0; y < document.documentElement.scrollHeight; y += 100) { \
              scrollTo(0, y); \
              const { top, bottom } = bar.getBoundingClientRect(); \
