@@ -43,6 +43,12 @@ pub const DOC_PAGES: &[DocPage] = &[
         reader: Reader::User,
     },
     DocPage {
+        name: "recipes",
+        title: "Recipes",
+        about: "Pages with srcset, folders, WordPress, next/image, nginx; from cwebp, sharp, imgproxy, TinyPNG.",
+        reader: Reader::User,
+    },
+    DocPage {
         name: "browser",
         title: "Browsers and Node",
         about: "The same conversions without a server: a package of JavaScript and WebAssembly.",
