@@ -94,7 +94,7 @@ impl<'a> Header<'a> {
         Ok(most + 4 * u64::from(width) * u64::from(height))
     }
 
-    /// The memory that [`super::frames`] take, by the memory that the first frame takes.
+    /// The memory that [`super::frames()`] take, by the memory that the first frame takes.
     ///
     /// # Errors
     /// A frame is damaged, or all frames together are not within `limits`.
