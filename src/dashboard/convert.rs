@@ -82,7 +82,7 @@ fn drop_card(context: &SignedIn<'_>) -> Markup {
             label for="files" { "Pictures to convert" }
             input #files type="file" name="file" form="settings" accept=((context.picture_types)(has_webp)) required;
             p.hint {
-                span #drop-hint hidden { "or drop them anywhere on this page, or paste them. " }
+                span #drop-hint hidden { "or drop them anywhere here, or paste them. " }
                 @if has_webp { "PNG, JPEG, GIF, BMP or WebP." } @else { "PNG, JPEG, GIF or BMP." }
             }
         }
