@@ -217,7 +217,7 @@ mod tests {
             (texts("x", "", "", ""), "from"),
             (texts("2026-11-02", "2026-11-01", "", ""), "to"),
             (texts("", "", "Shop", ""), "token_name"),
-            (texts("", "", "", "webp"), "format"),
+            (texts("", "", "", "tiff"), "format"),
         ] {
             let error = texts.usage(&tokens).unwrap_err();
             assert_eq!(error.name, name, "{error:?}");
