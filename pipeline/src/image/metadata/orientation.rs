@@ -77,8 +77,10 @@ impl Tiff<'_> {
         let directory = self.u32(4)? as usize;
         let entries = usize::from(self.u16(directory)?);
         let first = directory.checked_add(2)?;
-        let offsets = (0..entries).map_while(|entry| first.checked_add(12 * entry));
-        for entry in offsets {
+        for number in 0..entries {
+            let entry = first.checked_add(12 * number)?;
+            // An entry that is cut short is damaged, even if its value is there.
+            self.0.get(entry..entry.checked_add(12)?)?;
             let (tag, kind, count) = (self.u16(entry)?, self.u16(entry + 2)?, self.u32(entry + 4)?);
             if (tag, kind, count) == (TAG, SHORT, 1) {
                 return Some(entry + 8);
