@@ -79,7 +79,7 @@ pub const FILTERS: [Parameter; 4] = [
     TOKEN_NAME,
     Parameter {
         name: "format",
-        value: Value::Word("png, jpeg, gif or bmp"),
+        value: Value::Word("png, jpeg, gif, bmp or webp"),
         example: "png",
         default: DefaultValue::Other("all formats"),
         meaning: "the format of the input",

@@ -45,7 +45,11 @@ impl FilterTexts {
     pub fn usage(&self, tokens: &[TokenUsage]) -> Result<UsageFilter, FilterError> {
         let format = &*self.format;
         if !format.is_empty() && !USAGE_FORMATS.contains(&format) {
-            return Err(FilterError::new("format", format, "png, jpeg, gif or bmp"));
+            return Err(FilterError::new(
+                "format",
+                format,
+                "png, jpeg, gif, bmp or webp",
+            ));
         }
         Ok(UsageFilter {
             days: self.days()?,
