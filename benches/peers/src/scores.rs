@@ -12,7 +12,7 @@ use crate::picture::{self, Picture};
 /// their means.
 ///
 /// # Errors
-/// What is wrong with a file.
+/// A file cannot be read, or is no picture of the same size.
 pub fn run(pictures: &[PathBuf], folder: &Path) -> Result<(), String> {
     output::print("| picture | bytes | SSIMULACRA2 | DSSIM | Butteraugli | PSNR-Y |")?;
     output::print("|---|---:|---:|---:|---:|---:|")?;

@@ -2,7 +2,7 @@
 //! (`background`).
 
 use super::error::ConversionError;
-use crate::image::{AnimationFrame, Image, Layout, Rectangle};
+use crate::image::{AnimationFrame, Image, Layout, Rectangle, over};
 use crate::watermark::Color;
 use towebp_encoder::{Cancel, Cancelled};
 
@@ -58,11 +58,12 @@ pub(super) fn lay_on(
         return Ok(image);
     }
     let (width, count) = (image.width as usize, image.pixels.len() / 4);
+    let below = opaque(color);
     for start in (0..count).step_by(width) {
         cancel.check()?;
         for index in start..start + width {
             let pixel = &image.pixels[index * 4..][..4];
-            let pixel = over([pixel[0], pixel[1], pixel[2], pixel[3]], color);
+            let pixel = over([pixel[0], pixel[1], pixel[2], pixel[3]], below);
             image.pixels[index * 3..][..3].copy_from_slice(&pixel[..3]);
         }
     }
@@ -72,14 +73,8 @@ pub(super) fn lay_on(
     Ok(image)
 }
 
-/// A pixel over a color, rounded to the nearest value.
-fn over([red, green, blue, alpha]: [u8; 4], color: Color) -> [u8; 4] {
-    let mix = |above: u8, below: u8| {
-        let alpha = u32::from(alpha);
-        ((u32::from(above) * alpha + u32::from(below) * (255 - alpha) + 127) / 255) as u8
-    };
-    let color = [(red, color.red), (green, color.green), (blue, color.blue)];
-    let [red, green, blue] = color.map(|(above, below)| mix(above, below));
+/// A pixel of a color.
+fn opaque(Color { red, green, blue }: Color) -> [u8; 4] {
     [red, green, blue, 255]
 }
 
@@ -100,12 +95,7 @@ impl Framed {
         part: Option<Rectangle>,
         background: Option<Color>,
     ) -> Result<Framed, ConversionError> {
-        let part = part.unwrap_or(Rectangle {
-            left: 0,
-            top: 0,
-            width: canvas.width as usize,
-            height: canvas.height as usize,
-        });
+        let part = part.unwrap_or(Rectangle::whole(canvas.width, canvas.height));
         check_crop(part, &[(canvas.width, canvas.height)])?;
         Ok(Framed {
             part,
@@ -156,9 +146,9 @@ impl Framed {
             let row = &mut shown[y * stride + left..][..width];
             frame.previous.extend_from_slice(row);
             row.copy_from_slice(&all[from..from + width]);
-            if let Some(color) = self.background {
+            if let Some(below) = self.background.map(opaque) {
                 for pixel in row {
-                    *pixel = over(*pixel, color);
+                    *pixel = over(*pixel, below);
                 }
             }
         }

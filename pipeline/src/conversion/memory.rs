@@ -151,7 +151,7 @@ impl Plan<'_> {
             Some(_) => 4 * self.footprint.pixel_bytes(),
             None => 0,
         };
-        // What lies on the color, and its pixels before a frame.
+        // The canvas on the color, and its pixels before a frame.
         let laid = match self.params.background {
             Some(_) => 2 * canvas,
             None => 0,

@@ -173,13 +173,13 @@ impl<'a> Plan<'a> {
             mode,
             quality: default_quality(opened, params, resize.is_some()),
             grows_for_lossless,
-            keep: match (params.keeps_metadata, is_watermarked) {
-                (false, _) => Keep::Nothing,
+            keep: if !params.keeps_metadata {
+                Keep::Nothing
+            } else if is_watermarked || params.background.is_some() {
                 // Colors that are given are sRGB.
-                (true, is_watermarked) if is_watermarked || params.background.is_some() => {
-                    Keep::Descriptions
-                }
-                (true, _) => Keep::All,
+                Keep::Descriptions
+            } else {
+                Keep::All
             },
         })
     }

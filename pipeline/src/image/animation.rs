@@ -134,7 +134,7 @@ impl<'a> AnimationCanvas<'a> {
     }
 
     /// Draws a frame at `rectangle`, over the canvas or in its place, after the disposal of the one
-    /// before. Returns the damage rectangle, and the pixels that were there before.
+    /// before, and shows the canvas for so many milliseconds.
     ///
     /// # Errors
     /// The canvas is not within `limits`, or drawing was cancelled.
@@ -144,8 +144,9 @@ impl<'a> AnimationCanvas<'a> {
         rectangle: Rectangle,
         mut disposal: DisposalMethod,
         is_drawn_over: bool,
+        milliseconds: u32,
         limits: &Limits,
-    ) -> Result<(Rectangle, Vec<[u8; 4]>), DecodeError> {
+    ) -> Result<AnimationFrame, DecodeError> {
         let (damage, previous) = if self.is_empty() {
             if disposal == DisposalMethod::Restore {
                 // There is nothing before it.
@@ -163,7 +164,13 @@ impl<'a> AnimationCanvas<'a> {
             cancel.check()?;
             draw_row(canvas, row, frame.layout, is_drawn_over);
         }
-        Ok((damage, previous))
+        let count = frame.width as usize * frame.height as usize;
+        Ok(AnimationFrame {
+            milliseconds,
+            damage,
+            previous,
+            pixel_count: self.pixel_count(count),
+        })
     }
 
     /// The rows of a rectangle, as far as they are on the canvas, to be drawn on.
@@ -205,9 +212,9 @@ fn draw_row(canvas: &mut [[u8; 4]], row: &[u8], layout: Layout, is_drawn_over: b
     }
 }
 
-/// A pixel over another, neither of them transparent, rounded to the nearest value (PNG, third
-/// edition, 13.16). As in browsers, samples of 16 bits were rounded before.
-fn over(above: [u8; 4], below: [u8; 4]) -> [u8; 4] {
+/// A pixel over another, of which at least one is not transparent, rounded to the nearest value
+/// (PNG, third edition, 13.16). As in browsers, samples of 16 bits were rounded before.
+pub fn over(above: [u8; 4], below: [u8; 4]) -> [u8; 4] {
     let above_weight = u32::from(above[3]) * 255;
     let below_weight = u32::from(255 - above[3]) * u32::from(below[3]);
     let weights = above_weight + below_weight;

@@ -80,6 +80,11 @@ impl Format {
         found.map(|(_, format)| format)
     }
 
+    /// Whether the format is converted, with WebP among the inputs or without.
+    pub fn is_accepted(self, accepts_webp: bool) -> bool {
+        self != Format::Webp || accepts_webp
+    }
+
     /// The format that the first bytes of a file look like.
     pub fn sniff(bytes: &[u8]) -> Option<Format> {
         // PNG 5.2; JPEG B.1.1.3: the start-of-image marker and the first byte of the next marker;

@@ -25,7 +25,7 @@ mod resize;
 #[cfg(test)]
 mod testing;
 
-pub use animation::AnimationFrame;
+pub use animation::{AnimationFrame, over};
 pub use error::DecodeError;
 pub use footprint::Footprint;
 pub use format::Format;

@@ -18,7 +18,7 @@ impl Rectangle {
     pub(super) const EMPTY: Rectangle = Rectangle::whole(0, 0);
 
     /// A whole canvas of this size.
-    pub(super) const fn whole(width: u32, height: u32) -> Rectangle {
+    pub const fn whole(width: u32, height: u32) -> Rectangle {
         Rectangle {
             left: 0,
             top: 0,

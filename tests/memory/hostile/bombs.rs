@@ -473,7 +473,7 @@ impl Bits {
     fn push_long(&mut self) {
         self.push(1, 0);
         self.push(4, 10);
-        // Those of 17, 18, 0 to 5, 16 and 6 to 10.
+        // These are the lengths of 17, 18, 0 to 5, 16 and 6 to 10.
         for length in [0, 0, 0, 3, 3, 3, 3, 3, 0, 3, 4, 4, 4, 4] {
             self.push(3, length);
         }

@@ -94,21 +94,20 @@ impl Tiff<'_> {
     }
 
     fn u16(&self, offset: usize) -> Option<u16> {
-        let bytes = *self.0.get(offset..)?.first_chunk()?;
-        Some(if self.is_big_endian() {
-            u16::from_be_bytes(bytes)
-        } else {
-            u16::from_le_bytes(bytes)
-        })
+        self.bytes(offset).map(u16::from_be_bytes)
     }
 
     fn u32(&self, offset: usize) -> Option<u32> {
-        let bytes = *self.0.get(offset..)?.first_chunk()?;
-        Some(if self.is_big_endian() {
-            u32::from_be_bytes(bytes)
-        } else {
-            u32::from_le_bytes(bytes)
-        })
+        self.bytes(offset).map(u32::from_be_bytes)
+    }
+
+    /// The bytes of a number, the highest one first.
+    fn bytes<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
+        let mut bytes = *self.0.get(offset..)?.first_chunk()?;
+        if !self.is_big_endian() {
+            bytes.reverse();
+        }
+        Some(bytes)
     }
 }
 

@@ -1,7 +1,5 @@
 //! The bits of entropy-coded data (ITU-T T.81, F.1.2.3), without the zeros that mark bytes of ones.
 
-use std::mem;
-
 /// The most bytes of an MCU: twelve blocks of 27 bits and 63 times 26 bits.
 pub const MCU_BYTES: usize = 2560;
 
@@ -184,6 +182,6 @@ impl<'a> Bits<'a> {
     /// `None` if there is more data.
     pub fn end_of_data(&mut self, cursor: Cursor) -> Option<()> {
         self.end(cursor)?;
-        mem::take(&mut self.source).is_empty().then_some(())
+        self.is_read().then_some(())
     }
 }

@@ -178,7 +178,7 @@ impl Writer {
         loop {
             cursor = bits.fill(cursor)?;
             let mut left = bits.left(cursor)?;
-            // What is behind the last byte becomes valid with it, until the buffer is filled again.
+            // Bytes behind the last one that is filled must not become valid.
             let kept = if bits.is_at_end() { 31 } else { 128 };
             while left > kept {
                 cursor.refill(bits.buffer());

@@ -107,24 +107,18 @@ impl<'a> Frames<'a> {
 
     fn draw_frame(&mut self, frame: &FrameControl<'a>) -> Result<AnimationFrame, DecodeError> {
         let image = self.decode(frame)?;
-        let count = image.width as usize * image.height as usize;
         let mut rectangle = frame.rectangle;
         if let Some(orientation) = self.orientation {
             rectangle = orientation::apply_to_rectangle(rectangle, self.header.size(), orientation);
         }
-        let (damage, previous) = self.canvas.draw(
+        self.canvas.draw(
             &image,
             rectangle,
             frame.disposal,
             frame.is_drawn_over,
+            self.clock.tick(frame.delay),
             &self.limits,
-        )?;
-        Ok(AnimationFrame {
-            milliseconds: self.clock.tick(frame.delay),
-            damage,
-            previous,
-            pixel_count: self.canvas.pixel_count(count),
-        })
+        )
     }
 
     /// Decodes a frame, converts it to sRGB and orients it.

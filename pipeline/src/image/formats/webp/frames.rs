@@ -103,20 +103,14 @@ impl<'a> Frames<'a> {
         }
         let workers = Workers::new(1, None, self.cancel);
         let image = orientation::apply(image, self.orientation, workers)?;
-        let count = image.width as usize * image.height as usize;
         let rectangle = orientation::apply_to_rectangle(frame.rectangle, canvas, self.orientation);
-        let (damage, previous) = self.canvas.draw(
+        self.canvas.draw(
             &image,
             rectangle,
             frame.disposal,
             frame.is_drawn_over,
+            shown_milliseconds(frame.milliseconds),
             &self.limits,
-        )?;
-        Ok(AnimationFrame {
-            milliseconds: shown_milliseconds(frame.milliseconds),
-            damage,
-            previous,
-            pixel_count: self.canvas.pixel_count(count),
-        })
+        )
     }
 }
