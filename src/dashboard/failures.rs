@@ -12,7 +12,7 @@ pub const FAILURE_ROWS: usize = 10;
 /// The newest failed conversions that are grouped by their reasons.
 pub const GROUPED_FAILURES: usize = 1000;
 
-/// What to do about a problem, by the beginning of its code; the first one that fits.
+/// The advice about problems, by the beginning of their codes; the first one that fits counts.
 const ADVICE: [(&str, &str); 16] = [
     (
         "watermark_",

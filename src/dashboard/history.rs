@@ -65,7 +65,12 @@ pub fn history(
     let page = store.usage(account, &filter, view.before, ROWS)?;
     let usage = Usage::of(store, account, &filter)?;
     let failures = store.failures(account, &failure_filter, view.failed_before, FAILURE_ROWS)?;
-    let newest = store.failures(account, &failure_filter, None, GROUPED_FAILURES)?;
+    // The first page has all failures if there is no older one.
+    let has_more = view.failed_before.is_some() || failures.next_before.is_some();
+    let newest = has_more
+        .then(|| store.failures(account, &failure_filter, None, GROUPED_FAILURES))
+        .transpose()?;
+    let newest = newest.as_ref().unwrap_or(&failures);
     let is_filtered = !filter.is_empty();
     let news = html! {
         @if is_filtered {
@@ -85,7 +90,7 @@ pub fn history(
         },
         lists: html! {
             section.card #history data-utc { (conversions(view, &page, is_filtered, tokens)) }
-            (failures_card(view, &failures, &newest, tokens, context.problem_title))
+            (failures_card(view, &failures, newest, tokens, context.problem_title))
         },
     })
 }

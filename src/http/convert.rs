@@ -607,7 +607,7 @@ impl Accepted {
     }
 
     fn has(self, format: Format) -> bool {
-        format != Format::Webp || self.webp
+        format.is_accepted(self.webp)
     }
 
     /// The media types that error texts name.

@@ -325,7 +325,7 @@ fn problem_title(code: &str) -> Option<&'static str> {
 /// The types of pictures, as file dialogs offer them.
 fn picture_types(has_webp: bool) -> String {
     let formats = Format::ALL.into_iter();
-    let formats = formats.filter(|format| *format != Format::Webp || has_webp);
+    let formats = formats.filter(|format| format.is_accepted(has_webp));
     let types = |format| {
         let types = Format::MEDIA_TYPES.into_iter();
         types.filter(move |(_, other)| *other == format)

@@ -120,7 +120,7 @@ fn what_is_wrong_is_said_beside_the_field() {
     browser.until("it is above the range", || has(&told("quality"), "100"));
     browser.fill("#p-quality", "80");
     browser.until("it is right", || told("quality") == false);
-    // What only the server knows, in a field under the fold.
+    // The server alone finds this problem, of a field under the fold.
     browser.run(
         "document.querySelector('#advanced').open = true; const field = document.querySelector('#p-max_bytes'); \
          field.value = '20'; field.dispatchEvent(new Event('input', { bubbles: true })); \

@@ -1,4 +1,4 @@
-//! What all pages have in common, at three widths and in both themes: nobody who uses assistive
+//! These checks hold for all pages, at three widths and in both themes: nobody who uses assistive
 //! technology stumbles, nothing is wider than the window, and the console stays empty. Pictures of
 //! all of them are in `target/screenshots/` afterwards.
 //!

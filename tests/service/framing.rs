@@ -1,4 +1,4 @@
-//! What the parameters `crop` and `background` give.
+//! The parameters `crop` and `background` do what they say.
 
 use crate::support::animation::{animated, animated_rgba, animated_webp};
 use crate::support::picture::Picture;

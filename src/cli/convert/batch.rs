@@ -308,8 +308,8 @@ fn make_folder(folder: &Path) -> Result<(), String> {
 
 fn format_of(bytes: &[u8], accepts_webp: bool) -> Result<Format, &'static str> {
     match Format::sniff(bytes) {
-        Some(Format::Webp) if !accepts_webp => Err("it is a WebP already"),
-        Some(format) => Ok(format),
+        Some(format) if format.is_accepted(accepts_webp) => Ok(format),
+        Some(_) => Err("it is a WebP already"),
         None => Err("it looks like none of PNG, JPEG, GIF and BMP"),
     }
 }

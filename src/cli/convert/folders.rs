@@ -91,7 +91,7 @@ fn is_picture(path: &Path, accepts_webp: bool) -> io::Result<bool> {
         return Ok(ending != "webp" || accepts_webp);
     }
     let format = Format::sniff(&first_bytes(path)?);
-    Ok(format.is_some_and(|format| format != Format::Webp || accepts_webp))
+    Ok(format.is_some_and(|format| format.is_accepted(accepts_webp)))
 }
 
 /// Whether a file is a WebP, by its first bytes (RFC 9649, 2.4). Only regular files are opened,
