@@ -98,7 +98,7 @@ impl ParseSearch {
                 rounds: 1,
                 short_codes: 2,
                 short_codes_in_all_rounds: true,
-                groups: &[const { groups(32, 4, 5000, 32, 4, 4) }],
+                groups: &[const { groups(64, 4, 20_000, 16, 32, 3) }],
                 group_rounds: 1,
                 regroup_rounds: 2,
                 keeps_copies: false,

@@ -6,8 +6,8 @@
 use super::color_indexing::Palette;
 use super::prediction::predict_blocks;
 use super::predictor::{self, Blocks};
+use super::refined_prediction::{predict_in_one_round, predict_thoroughly};
 use super::subtract_green;
-use super::thorough_prediction::predict_thoroughly;
 use super::transformed::{MAX_SMALL_PIXELS, Transform, Transformed};
 use crate::threads::Workers;
 use crate::vp8l::entropy::BIT;
@@ -86,7 +86,7 @@ pub fn list_candidates(
         candidates.extend(best.into_candidates(is_tiny));
     }
     let direct = predict_without_palette(direct, width, options)?;
-    let mut predicted = predict_blocks(indexed.pixels.clone(), indexed.width, options)?;
+    let (mut predicted, _) = predict_blocks(indexed.pixels.clone(), indexed.width, options)?;
     predicted
         .transforms
         .splice(0..0, indexed.transforms.clone());
@@ -258,11 +258,14 @@ fn predict_without_palette(
     width: usize,
     options: &LosslessOptions<'_>,
 ) -> Result<Transformed, EncodeError> {
-    if options.effort >= Effort::High {
-        return predict_thoroughly(pixels, width, options);
-    }
     subtract_green::apply(&mut pixels, options.workers)?;
-    let mut predicted = predict_blocks(pixels, width, options)?;
-    predicted.transforms.insert(0, Transform::SubtractGreen);
-    Ok(predicted)
+    match options.effort {
+        Effort::Low => {
+            let (mut predicted, _) = predict_blocks(pixels, width, options)?;
+            predicted.transforms.insert(0, Transform::SubtractGreen);
+            Ok(predicted)
+        }
+        Effort::Medium => predict_in_one_round(pixels, width, options),
+        Effort::High | Effort::Max => predict_thoroughly(pixels, width, options),
+    }
 }

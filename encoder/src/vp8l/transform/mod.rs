@@ -5,10 +5,10 @@ mod color;
 mod color_indexing;
 mod prediction;
 mod predictor;
+mod refined_prediction;
 mod refinement;
 mod residual_classes;
 mod subtract_green;
-mod thorough_prediction;
 pub mod transformed;
 
 use crate::EncodeError;

@@ -32,9 +32,12 @@ struct TransformSearch {
     factors: &'static [u32],
     /// Whether the result is estimated, and dropped if the picture is cheaper without prediction.
     may_skip: bool,
-    /// Base-2 logarithm of the estimates' color cache. With copies, 10 suits most pictures.
+    /// Base-2 logarithm of the estimates' color cache.
     cache_bits: u32,
 }
+
+/// Base-2 logarithm of the color cache that suits most pictures with copies.
+pub const CACHE_BITS: u32 = 10;
 
 impl TransformSearch {
     fn for_effort(effort: Effort) -> TransformSearch {
@@ -51,25 +54,26 @@ impl TransformSearch {
                 estimates_with_parse: false,
                 factors: &[8],
                 may_skip: true,
-                cache_bits: 10,
+                cache_bits: CACHE_BITS,
             },
             Effort::High | Effort::Max => TransformSearch {
                 row_step: 1,
                 estimates_with_parse: true,
                 factors: &[6, 8, 10, 12, 16],
                 may_skip: true,
-                cache_bits: 10,
+                cache_bits: CACHE_BITS,
             },
         }
     }
 }
 
-/// Predicts the blocks of `pixels` where that saves bits.
+/// Predicts the blocks of `pixels` where that saves bits. Returns also the cost of the tokens by
+/// [`Estimate`], which effort `low` leaves at 0 for what it predicts.
 pub fn predict_blocks(
     mut pixels: Vec<u32>,
     width: usize,
     options: &LosslessOptions<'_>,
-) -> Result<Transformed, EncodeError> {
+) -> Result<(Transformed, u64), EncodeError> {
     let (simd, workers) = (options.simd, options.workers);
     let search = TransformSearch::for_effort(options.effort);
     let estimate = |pixels: &[u32]| Estimate::new(pixels, width, search.cache_bits, workers);
@@ -105,12 +109,13 @@ pub fn predict_blocks(
         if !search.may_skip {
             let modes = modes(search.factors[0]);
             predictor::subtract_predicted(&mut pixels, width, &modes, simd, workers)?;
-            return Ok(Transformed {
+            let transformed = Transformed {
                 tokens: greedy_parse::parse_greedily(&pixels, width, workers)?,
                 pixels,
                 width,
                 transforms: vec![Transform::Predictor(modes)],
-            });
+            };
+            return Ok((transformed, 0));
         }
         let cheapest = Mutex::new((0, best));
         workers.run_checked(search.factors.len(), |i| {
@@ -137,21 +142,20 @@ pub fn predict_blocks(
         workers.release(predicted)?;
         best = cheapest.into_inner().expect(NO_PANIC).1;
     }
-    let Some((modes, predicted)) = best.predicted else {
-        return Ok(Transformed {
-            pixels,
-            width,
-            tokens: best.tokens,
-            transforms: Vec::new(),
-        });
+    let (pixels, transforms) = match best.predicted {
+        Some((modes, predicted)) => {
+            workers.release(pixels)?;
+            (predicted, vec![Transform::Predictor(modes)])
+        }
+        None => (pixels, Vec::new()),
     };
-    workers.release(pixels)?;
-    Ok(Transformed {
-        pixels: predicted,
+    let transformed = Transformed {
+        pixels,
         width,
         tokens: best.tokens,
-        transforms: vec![Transform::Predictor(modes)],
-    })
+        transforms,
+    };
+    Ok((transformed, best.total))
 }
 
 /// Returns `modes` with 0 for each block whose cost without prediction is at most `factor / 8` of

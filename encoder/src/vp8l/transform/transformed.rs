@@ -107,7 +107,7 @@ impl Transformed {
     }
 
     /// Estimates the cost of the transforms' data.
-    fn estimate_transforms(&self, workers: Workers<'_>) -> Result<u64, EncodeError> {
+    pub fn estimate_transforms(&self, workers: Workers<'_>) -> Result<u64, EncodeError> {
         let mut cost = 0;
         for transform in &self.transforms {
             let (pixels, width) = match transform {
