@@ -30,7 +30,7 @@ fn decode(
     let cancel = Cancel::when(&question);
     let opened = image::open(bytes, format, &LIMITS);
     let decoded = opened.and_then(|opened| {
-        let (image, metadata) = opened.decode(Keep::All, Workers::new(1, None, &cancel))?;
+        let (image, metadata) = opened.decode(Keep::ALL, Workers::new(1, None, &cancel))?;
         let kept = [&metadata.icc, &metadata.exif, &metadata.xmp];
         let kept: usize = kept.into_iter().flatten().map(Vec::len).sum();
         assert!(kept as u64 <= opened.metadata_bytes());
@@ -66,7 +66,7 @@ fn decode_resized(
         across: span(width),
         down: span(height),
     };
-    let decoded = opened.decode_resized(Keep::All, resize, Workers::new(1, None, &cancel));
+    let decoded = opened.decode_resized(Keep::ALL, resize, Workers::new(1, None, &cancel));
     let metadata = decoded.map(|(image, metadata)| {
         assert_eq!(
             (image.width, image.height),
@@ -93,7 +93,7 @@ fn draw(bytes: &[u8], format: Format, allowed: usize) -> (Result<Vec<u8>, Decode
             return Ok(Vec::new());
         };
         let footprint = animation.footprint()?;
-        let mut frames = animation.frames(Keep::All, &cancel)?;
+        let mut frames = animation.frames(Keep::ALL, &cancel)?;
         let mut shown = vec![[0; 4]; footprint.pixel_count() as usize];
         while let Some(frame) = frames.draw()? {
             let canvas = frames.canvas();
@@ -144,7 +144,7 @@ fuzz_target!(|input: (u8, &[u8])| {
     let never = Cancel::never();
     let workers = Workers::new(1, None, &never);
     let planes = image::open(bytes, format, &LIMITS)
-        .and_then(|opened| opened.decode_planes(Keep::All, Luma::AtCentroids, workers));
+        .and_then(|opened| opened.decode_planes(Keep::ALL, Luma::AtCentroids, workers));
     if let Ok(Some((planes, metadata))) = planes {
         let (image, same) = whole.as_ref().expect("the same file gives RGB");
         assert_eq!((planes.width, planes.height), (image.width, image.height));

@@ -34,7 +34,7 @@ fn read_planes(path: &Path) -> Option<Image> {
     let limits = Limits::default();
     let opened = open(&bytes, format, &limits).expect("it was decoded before");
     let never = Cancel::never();
-    let planes = opened.decode_planes(Keep::Nothing, Luma::AsStored, Workers::new(2, None, &never));
+    let planes = opened.decode_planes(Keep::NOTHING, Luma::AsStored, Workers::new(2, None, &never));
     let (planes, _) = planes.expect("it was decoded before")?;
     Some(rgb(&planes))
 }

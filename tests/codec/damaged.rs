@@ -431,7 +431,7 @@ mod gif {
         let (limits, cancel) = (Limits::default(), Cancel::never());
         let opened = open(file, Format::Gif, &limits)?;
         let animation = opened.animation().expect("it is a GIF");
-        let mut frames = animation.frames(Keep::Nothing, &cancel)?;
+        let mut frames = animation.frames(Keep::NOTHING, &cancel)?;
         let mut count = 0;
         while frames.draw()?.is_some() {
             count += 1;

@@ -37,8 +37,8 @@ export interface Parameters {
   near_lossless?: number;
   /** all, first: whether an animated GIF or PNG keeps moving. Default: all. */
   animation?: "all" | "first";
-  /** strip, keep: what becomes of Exif, XMP and the ICC profile. Default: strip. */
-  metadata?: "strip" | "keep";
+  /** What is kept: strip: nothing; copyright: creator, copyright and license; icc: the ICC profile; keep: it, Exif and XMP. Default: strip. */
+  metadata?: "strip" | "copyright" | "icc" | "keep";
   /** The color that transparency is laid on, as of watermark_color. */
   background?: string;
   /** x,y,width,height in pixels of the upright picture: the part that is converted, and then resized. Default: all of the picture. */

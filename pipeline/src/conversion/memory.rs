@@ -19,10 +19,6 @@ const FRAME_THREAD: u64 = 1 << 20;
 /// Bytes of the mask in which one letter after the other is filled, a band at a time.
 const LETTER: u64 = 1 << 21;
 
-/// The copies of metadata that are held at a time: the one that is kept, the one being made of it,
-/// and that in the file.
-const METADATA_COPIES: u64 = 3;
-
 /// Most bytes a pixel of a file.
 const FILE: u64 = 5;
 
@@ -49,12 +45,8 @@ impl Plan<'_> {
     }
 
     fn memory_by(&self, mode: Mode) -> u64 {
-        let metadata = if self.params.keeps_metadata {
-            METADATA_COPIES * self.opened.metadata_bytes()
-        } else {
-            0
-        };
-        metadata
+        let metadata = self.params.metadata;
+        metadata.memory(self.opened.metadata_bytes())
             + match (self.path, self.opened.planes()) {
                 (Path::Planes, Some(planes)) if planes.is_certain && mode == Mode::Lossy => {
                     self.in_planes(planes)

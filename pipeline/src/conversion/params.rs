@@ -11,7 +11,7 @@ pub use words::{Animation, IfLarger};
 
 use super::goal::Goal;
 use super::sizing::{Fit, Sizing};
-use crate::image::Rectangle;
+use crate::image::{Keep, Rectangle};
 use crate::watermark::{Color, Length, Outline, Placement, Position, TextSize, TextWatermark};
 use towebp_encoder::{Effort, Mode};
 
@@ -37,8 +37,8 @@ pub struct Params {
     pub near_lossless: u8,
     /// The frames of a GIF that are converted (`animation`).
     pub animation: Animation,
-    /// Whether Exif, XMP and the ICC profile are kept (`metadata`).
-    pub keeps_metadata: bool,
+    /// What is kept of Exif, XMP and the ICC profile (`metadata`).
+    pub metadata: Keep,
     /// The file that is sent if the WebP is not smaller than the input (`if_larger`).
     pub if_larger: IfLarger,
     /// The color that transparency is laid on (`background`), if any.
@@ -194,10 +194,11 @@ pub const PARAMETERS: [Parameter; 33] = [
     ),
     word(
         "metadata",
-        "keep",
-        "strip or keep",
+        "copyright",
+        Keep::ALLOWED,
         "strip",
-        "`strip`, `keep`: what becomes of Exif, XMP and the ICC profile",
+        "what is kept: `strip`: nothing; `copyright`: creator, copyright and license; `icc`: the ICC profile; `keep`: it, \
+         Exif and XMP",
     ),
     Parameter {
         name: "background",
@@ -523,7 +524,7 @@ impl Values {
                 alpha_quality: 0,
                 near_lossless: 0,
                 animation: Animation::default(),
-                keeps_metadata: false,
+                metadata: Keep::NOTHING,
                 if_larger: IfLarger::default(),
                 background: None,
                 crop: None,
@@ -576,7 +577,7 @@ impl Values {
             "alpha_quality" => params.alpha_quality = parameter.number(value)? as u8,
             "near_lossless" => params.near_lossless = parameter.number(value)? as u8,
             "animation" => params.animation = parameter.word(value, Animation::parse)?,
-            "metadata" => params.keeps_metadata = parameter.word(value, parse_metadata)?,
+            "metadata" => params.metadata = parameter.word(value, Keep::parse)?,
             "if_larger" => params.if_larger = parameter.word(value, IfLarger::parse)?,
             "background" => params.background = Some(parameter.color(value)?),
             "crop" => params.crop = Some(parameter.rectangle(value)?),
@@ -768,14 +769,6 @@ fn parse_default_quality(text: &str) -> Option<bool> {
     ["fixed", "source"]
         .contains(&text)
         .then_some(text == "source")
-}
-
-fn parse_metadata(text: &str) -> Option<bool> {
-    match text {
-        "keep" => Some(true),
-        "strip" => Some(false),
-        _ => None,
-    }
 }
 
 fn parse_bool(text: &str) -> Option<bool> {

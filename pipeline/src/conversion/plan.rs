@@ -173,13 +173,10 @@ impl<'a> Plan<'a> {
             mode,
             quality: default_quality(opened, params, resize.is_some()),
             grows_for_lossless,
-            keep: if !params.keeps_metadata {
-                Keep::Nothing
-            } else if is_watermarked || params.background.is_some() {
+            keep: Keep {
                 // Colors that are given are sRGB.
-                Keep::Descriptions
-            } else {
-                Keep::All
+                profile: params.metadata.profile && !is_watermarked && params.background.is_none(),
+                ..params.metadata
             },
         })
     }

@@ -7,7 +7,7 @@ use super::outcome::{Conversion, FoundQuality, Timing};
 use super::params::{IfLarger, Params};
 use super::plan::{Path, Plan, Resources};
 use super::still;
-use crate::image::{self, Format, Limits};
+use crate::image::{self, Format, Keep, Limits};
 use crate::watermark::Fonts;
 use towebp_encoder::{Cancel, Coding, CpuBudget};
 
@@ -68,7 +68,7 @@ impl Plan<'_> {
             && !self.is_watermarked()
             && self.params.background.is_none()
             && self.params.crop.is_none()
-            && (self.params.keeps_metadata || self.opened.metadata_bytes() == 0)
+            && (self.params.metadata == Keep::ALL || self.opened.metadata_bytes() == 0)
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn decode_mark(
     let Some(opened) = &plan.watermark_picture else {
         return Ok(None);
     };
-    let decoded = opened.decode(Keep::Nothing, plan.workers(cancel));
+    let decoded = opened.decode(Keep::NOTHING, plan.workers(cancel));
     let (picture, _) = decoded.map_err(|error| match error {
         DecodeError::Cancelled => ConversionError::Cancelled,
         error => ConversionError::WatermarkPicture(error),

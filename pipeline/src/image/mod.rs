@@ -53,7 +53,7 @@ pub fn decode(
     cancel: &Cancel<'_>,
 ) -> Result<Image, DecodeError> {
     let workers = Workers::new(1, None, cancel);
-    let (image, _) = open(bytes, format, limits)?.decode(Keep::Nothing, workers)?;
+    let (image, _) = open(bytes, format, limits)?.decode(Keep::NOTHING, workers)?;
     Ok(image)
 }
 

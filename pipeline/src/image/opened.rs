@@ -11,7 +11,7 @@ use super::frames::Frames;
 use super::guard::{decode_guarded, read_guarded};
 use super::limits::Limits;
 use super::metadata::orientation::{self, Orientation};
-use super::metadata::{Keep, Metadata};
+use super::metadata::{Described, Descriptions, Keep, Metadata};
 use super::pixels::Image;
 use super::planes::{Planes, PlanesPath};
 use super::resize::Resize;
@@ -219,7 +219,7 @@ impl<'a> Opened<'a> {
         workers: Workers<'_>,
     ) -> Result<(Image, Metadata), DecodeError> {
         let cancel = workers.cancel();
-        let exif = self.kept_exif(keep)?;
+        let described = self.described(keep)?;
         decode_guarded(cancel, || {
             let Decoded {
                 image,
@@ -229,7 +229,7 @@ impl<'a> Opened<'a> {
             let image = image.drop_opaque_alpha(cancel)?;
             let (image, icc) = convert_color(image, space, is_gray, keep, cancel)?;
             let image = orient(image, self.exif(), workers)?;
-            Ok((image, Metadata::kept(keep, icc, exif, self.xmp())))
+            Ok((image, Metadata::kept(keep, icc, described)))
         })
     }
 
@@ -245,7 +245,7 @@ impl<'a> Opened<'a> {
         workers: Workers<'_>,
     ) -> Result<(Image, Metadata), DecodeError> {
         let cancel = workers.cancel();
-        let exif = self.kept_exif(keep)?;
+        let described = self.described(keep)?;
         decode_guarded(cancel, || {
             let orientation = self.orientation().unwrap_or(Orientation::NoTransforms);
             let Footprint { width, height, .. } = self.footprint;
@@ -256,7 +256,7 @@ impl<'a> Opened<'a> {
             let resized = resize.at(eighths).apply(&image, workers)?;
             drop(image);
             let image = orientation::apply(resized, orientation, workers)?;
-            Ok((image, Metadata::kept(keep, icc, exif, self.xmp())))
+            Ok((image, Metadata::kept(keep, icc, described)))
         })
     }
 
@@ -292,13 +292,13 @@ impl<'a> Opened<'a> {
         let Header::Jpeg(header) = &self.header else {
             return Ok(None);
         };
-        let exif = self.kept_exif(keep)?;
+        let described = self.described(keep)?;
         decode_guarded(cancel, || {
             if !header.stays_in_planes() {
                 return Ok(None);
             }
             let decoded = jpeg::decode_planes(self.bytes, header, luma, &self.limits, workers)?;
-            let metadata = Metadata::kept(keep, decoded.icc, exif, self.xmp());
+            let metadata = Metadata::kept(keep, decoded.icc, described);
             Ok(Some((decoded.planes, metadata)))
         })
     }
@@ -318,6 +318,7 @@ impl<'a> Opened<'a> {
         let Header::Png(header) = &self.header else {
             return Ok(None);
         };
+        let described = self.described(keep)?;
         decode_guarded(workers.cancel(), || {
             let (bytes, limits) = (self.bytes, &self.limits);
             let decoded = png::decode_planes(bytes, keep, takes_graphics, header, limits, workers)?;
@@ -327,7 +328,7 @@ impl<'a> Opened<'a> {
                     estimate,
                     icc,
                 } = decoded;
-                let metadata = Metadata::kept(keep, icc, None, self.xmp());
+                let metadata = Metadata::kept(keep, icc, described);
                 EstimatedPlanes {
                     planes,
                     estimate,
@@ -395,19 +396,28 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// The Exif that is kept, if any is.
+    /// The descriptions of which `keep` selects a part.
     ///
     /// # Errors
-    /// It is larger than any of use.
-    fn kept_exif(&self, keep: Keep) -> Result<Option<&'a [u8]>, DecodeError> {
+    /// Those of which a part is selected are larger than any of use.
+    fn described(&self, keep: Keep) -> Result<Described<'a>, DecodeError> {
         const MOST: usize = 8 << 20;
-        let exif = self.exif().filter(|_| keep != Keep::Nothing);
-        match exif.map_or(0, <[u8]>::len) {
-            ..=MOST => Ok(exif),
-            bytes => Err(DecodeError::Invalid(format!(
-                "its Exif has {bytes} bytes, and metadata=keep takes at most {MOST}; metadata=strip leaves it out"
-            ))),
+        let (exif, xmp) = (self.exif(), self.xmp());
+        let (name, bytes, word) = match keep.descriptions {
+            Descriptions::Nothing => return Ok(Described::default()),
+            Descriptions::Copyright => ("XMP", xmp.map_or(0, <[u8]>::len), "copyright"),
+            Descriptions::All => ("Exif", exif.map_or(0, <[u8]>::len), "keep"),
+        };
+        if bytes > MOST {
+            return Err(DecodeError::Invalid(format!(
+                "its {name} has {bytes} bytes, and metadata={word} takes at most {MOST}; metadata=strip leaves it out"
+            )));
         }
+        let iptc = match &self.header {
+            Header::Jpeg(header) => header.iptc(),
+            _ => None,
+        };
+        Ok(Described { exif, xmp, iptc })
     }
 
     fn xmp(&self) -> Option<&'a [u8]> {
@@ -489,14 +499,14 @@ impl<'a> Animation<'a> {
     /// See [`DecodeError`].
     pub fn metadata(&self, keep: Keep, cancel: &Cancel<'_>) -> Result<Metadata, DecodeError> {
         let icc = match &self.opened.header {
-            Header::Png(header) if keep != Keep::Nothing => {
+            Header::Png(header) if keep.profile => {
                 decode_guarded(cancel, || png::kept_profile(header, keep, cancel))?
             }
             Header::Webp(header) => decode_guarded(cancel, || Ok(header.kept_profile(keep)))?,
             _ => None,
         };
-        let exif = self.opened.kept_exif(keep)?;
-        Ok(Metadata::kept(keep, icc, exif, self.opened.xmp()))
+        let described = self.opened.described(keep)?;
+        Ok(Metadata::kept(keep, icc, described))
     }
 }
 
@@ -510,7 +520,7 @@ fn convert_color(
     cancel: &Cancel<'_>,
 ) -> Result<(Image, Option<Vec<u8>>), Cancelled> {
     match space {
-        Some(Space::Icc(profile)) if keep == Keep::All && color::is_rgb(&profile) => {
+        Some(Space::Icc(profile)) if keep.profile && color::is_rgb(&profile) => {
             return Ok((image, Some(profile)));
         }
         Some(space) => color::convert_to_srgb(&mut image, &space, is_gray, cancel)?,
@@ -543,7 +553,7 @@ mod tests {
 
     fn decode(bytes: &[u8], format: Format) -> Result<Image, DecodeError> {
         let opened = open(bytes, format, &Limits::default())?;
-        let (image, _) = opened.decode(Keep::Nothing, Workers::new(1, None, &Cancel::never()))?;
+        let (image, _) = opened.decode(Keep::NOTHING, Workers::new(1, None, &Cancel::never()))?;
         Ok(image)
     }
 

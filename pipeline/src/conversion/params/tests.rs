@@ -21,7 +21,7 @@ fn defaults_are_those_of_the_specification() {
         alpha_quality: 100,
         near_lossless: 100,
         animation: Animation::All,
-        keeps_metadata: false,
+        metadata: Keep::NOTHING,
         if_larger: IfLarger::Webp,
         background: None,
         crop: None,
@@ -94,7 +94,7 @@ fn every_parameter_is_read() {
         alpha_quality: 66,
         near_lossless: 55,
         animation: Animation::First,
-        keeps_metadata: true,
+        metadata: Keep::ALL,
         if_larger: IfLarger::Webp,
         background: None,
         crop: None,
@@ -360,7 +360,7 @@ fn unknown_efforts_positions_and_colors_are_rejected_with_the_allowed_ones() {
     let error = parse(&[("metadata", "yes")]).expect_err("unknown");
     assert_eq!(
         error.detail,
-        "Parameter metadata: \"yes\" was given; allowed is strip or keep."
+        "Parameter metadata: \"yes\" was given; allowed is strip, copyright, icc or keep."
     );
     for value in ["", "Low", " low"] {
         assert!(parse(&[("effort", value)]).is_err(), "{value:?}");

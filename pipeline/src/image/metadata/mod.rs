@@ -1,16 +1,90 @@
 //! Metadata that is written beside the pixels into a WebP: an ICC profile, Exif, and XMP.
 
+mod copyright;
 pub mod orientation;
+mod tiff;
+
+pub use copyright::IPTC_NAME;
 
 /// The metadata of a file that is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// None. The pixels become sRGB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// Whether a profile of RGB is kept, in whose space the pixels then stay. Without one they
+    /// become sRGB.
+    pub profile: bool,
+    /// What is kept of Exif and XMP.
+    pub descriptions: Descriptions,
+}
+
+/// The part of Exif, XMP and IPTC that is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Descriptions {
+    /// Nothing.
+    #[default]
     Nothing,
-    /// Exif and XMP. The pixels become sRGB.
-    Descriptions,
-    /// Exif, XMP, and a profile of RGB, in whose space the pixels then stay.
+    /// Creator, copyright and license, in Exif and XMP that are written anew.
+    Copyright,
+    /// Exif and XMP as they are, but for their orientation.
     All,
+}
+
+impl Keep {
+    /// Nothing: the pixels become sRGB.
+    pub const NOTHING: Keep = Keep {
+        profile: false,
+        descriptions: Descriptions::Nothing,
+    };
+
+    /// Everything.
+    pub const ALL: Keep = Keep {
+        profile: true,
+        descriptions: Descriptions::All,
+    };
+
+    /// The names that [`Keep::parse`] accepts, for error texts.
+    pub const ALLOWED: &str = "strip, copyright, icc or keep";
+
+    /// Reads its exact name.
+    pub fn parse(text: &str) -> Option<Keep> {
+        match text {
+            "strip" => Some(Keep::NOTHING),
+            "copyright" => Some(Keep {
+                descriptions: Descriptions::Copyright,
+                ..Keep::NOTHING
+            }),
+            "icc" => Some(Keep {
+                profile: true,
+                ..Keep::NOTHING
+            }),
+            "keep" => Some(Keep::ALL),
+            _ => None,
+        }
+    }
+
+    /// Most bytes that selecting it holds at a time, of metadata of at most `bytes`.
+    pub fn memory(self, bytes: u64) -> u64 {
+        /// The metadata that is kept, the one being made of it, and that in the file.
+        const COPIES: u64 = 3;
+        let copied = match self {
+            Keep::NOTHING => 0,
+            _ => COPIES * bytes,
+        };
+        match self.descriptions {
+            Descriptions::Copyright if bytes > 0 => copied + copyright::MEMORY,
+            _ => copied,
+        }
+    }
+}
+
+/// The descriptions that a file has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Described<'a> {
+    /// Exif, from its TIFF header on or with its prefix of JPEG.
+    pub exif: Option<&'a [u8]>,
+    /// An XMP packet.
+    pub xmp: Option<&'a [u8]>,
+    /// Image resources of Photoshop, which may have IPTC.
+    pub iptc: Option<&'a [u8]>,
 }
 
 /// The metadata that was kept.
@@ -26,19 +100,20 @@ pub struct Metadata {
 
 impl Metadata {
     /// The part of a file's metadata that `keep` selects.
-    pub(super) fn kept(
-        keep: Keep,
-        icc: Option<Vec<u8>>,
-        exif: Option<&[u8]>,
-        xmp: Option<&[u8]>,
-    ) -> Metadata {
-        match keep {
-            Keep::Nothing => Metadata::default(),
-            Keep::Descriptions | Keep::All => Metadata {
-                icc: icc.filter(|_| keep == Keep::All),
-                exif: exif.and_then(upright_exif),
-                xmp: xmp.map(upright_xmp),
-            },
+    pub(super) fn kept(keep: Keep, icc: Option<Vec<u8>>, described: Described<'_>) -> Metadata {
+        let Described { exif, xmp, iptc } = described;
+        let (exif, xmp) = match keep.descriptions {
+            Descriptions::Nothing => (None, None),
+            Descriptions::Copyright => (
+                exif.and_then(copyright::of_exif),
+                copyright::of_xmp(xmp, iptc),
+            ),
+            Descriptions::All => (exif.and_then(upright_exif), xmp.map(upright_xmp)),
+        };
+        Metadata {
+            icc: icc.filter(|_| keep.profile),
+            exif,
+            xmp,
         }
     }
 }

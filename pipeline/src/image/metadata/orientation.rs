@@ -1,5 +1,6 @@
 //! The Exif orientation (Exif 2.32, tag 0x0112): read from the metadata, applied to the pixels.
 
+use super::tiff::{SHORT, Tiff};
 use crate::image::pixels::{Image, Layout};
 use crate::image::rectangle::Rectangle;
 use std::sync::Mutex;
@@ -41,8 +42,8 @@ const BY_NUMBER: [Orientation; 8] = [
 
 /// The orientation in Exif data; `None` if the data is damaged or has none.
 pub fn read(exif: &[u8]) -> Option<Orientation> {
-    let tiff = Tiff(exif.strip_prefix(JPEG_PREFIX).unwrap_or(exif));
-    let number = tiff.u16(tiff.orientation()?)?;
+    let tiff = Tiff::new(exif.strip_prefix(JPEG_PREFIX).unwrap_or(exif))?;
+    let number = tiff.u16(offset(tiff)?)?;
     let index = usize::from(number).checked_sub(1)?;
     BY_NUMBER.get(index).copied()
 }
@@ -52,63 +53,22 @@ pub const JPEG_PREFIX: &[u8] = b"Exif\0\0";
 
 /// Sets the orientation to 1, for upright pixels, in Exif data without prefix.
 pub fn reset(exif: &mut [u8]) {
-    let tiff = Tiff(exif);
-    let upright = if tiff.is_big_endian() { [0, 1] } else { [1, 0] };
-    if let Some(offset) = tiff.orientation()
+    if let Some(tiff) = Tiff::new(exif)
+        && let upright = if tiff.is_big_endian() { [0, 1] } else { [1, 0] }
+        && let Some(offset) = offset(tiff)
         && let Some(value) = exif.get_mut(offset..offset + 2)
     {
         value.copy_from_slice(&upright);
     }
 }
 
-/// Exif data from its TIFF header on (TIFF 6.0, section 2).
-struct Tiff<'a>(&'a [u8]);
-
-impl Tiff<'_> {
-    /// The offset of the orientation's value, two bytes, in the first directory; `None` if there is
-    /// none. Each entry of a directory has 12 bytes: tag, type, count and value.
-    fn orientation(&self) -> Option<usize> {
-        const TAG: u16 = 0x0112;
-        /// Numbers of two bytes.
-        const SHORT: u16 = 3;
-        if !matches!(self.0.get(..4)?, b"II*\0" | b"MM\0*") {
-            return None;
-        }
-        let directory = self.u32(4)? as usize;
-        let entries = usize::from(self.u16(directory)?);
-        let first = directory.checked_add(2)?;
-        for number in 0..entries {
-            let entry = first.checked_add(12 * number)?;
-            // An entry that is cut short is damaged, even if its value is there.
-            self.0.get(entry..entry.checked_add(12)?)?;
-            let (tag, kind, count) = (self.u16(entry)?, self.u16(entry + 2)?, self.u32(entry + 4)?);
-            if (tag, kind, count) == (TAG, SHORT, 1) {
-                return Some(entry + 8);
-            }
-        }
-        None
-    }
-
-    fn is_big_endian(&self) -> bool {
-        self.0.starts_with(b"MM")
-    }
-
-    fn u16(&self, offset: usize) -> Option<u16> {
-        self.bytes(offset).map(u16::from_be_bytes)
-    }
-
-    fn u32(&self, offset: usize) -> Option<u32> {
-        self.bytes(offset).map(u32::from_be_bytes)
-    }
-
-    /// The bytes of a number, the highest one first.
-    fn bytes<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
-        let mut bytes = *self.0.get(offset..)?.first_chunk()?;
-        if !self.is_big_endian() {
-            bytes.reverse();
-        }
-        Some(bytes)
-    }
+/// The offset of the orientation's value, two bytes, in the first directory; `None` if there is
+/// none.
+fn offset(tiff: Tiff<'_>) -> Option<usize> {
+    const TAG: u16 = 0x0112;
+    let mut entries = tiff.entries();
+    let found = entries.find(|entry| (entry.tag, entry.kind, entry.count) == (TAG, SHORT, 1));
+    found.map(|entry| entry.value)
 }
 
 /// Rotates and mirrors the picture so that it is upright without the tag.

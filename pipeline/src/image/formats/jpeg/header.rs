@@ -9,6 +9,7 @@ use crate::image::color::{is_srgb, profile_bytes};
 use crate::image::error::DecodeError;
 use crate::image::footprint::Footprint;
 use crate::image::limits::Limits;
+use crate::image::metadata::IPTC_NAME;
 use crate::image::metadata::orientation::{self, Orientation};
 use crate::image::pixels::Layout;
 use crate::image::planes::{self, Planes, PlanesPath};
@@ -51,6 +52,8 @@ struct Applications<'a> {
     /// The XMP packet (XMP specification, part 3, 1.1.3); of a packet in several segments the first
     /// one, which makes sense without the others.
     xmp: Option<&'a [u8]>,
+    /// The first image resources of Photoshop.
+    iptc: Option<&'a [u8]>,
     /// The segments of ICC profiles.
     profile: Chunks<'a>,
     /// The color transform that Adobe's segment names.
@@ -77,6 +80,10 @@ impl<'a> Applications<'a> {
         let xmp = segment.strip_prefix(b"http://ns.adobe.com/xap/1.0/\0");
         if let Some(xmp) = xmp.filter(|_| marker == 0xe1) {
             self.xmp.get_or_insert(xmp);
+        }
+        let iptc = segment.strip_prefix(IPTC_NAME);
+        if let Some(iptc) = iptc.filter(|_| marker == 0xed) {
+            self.iptc.get_or_insert(iptc);
         }
         let profile = segment.strip_prefix(profile::NAME);
         if let Some(profile) = profile.filter(|_| marker == 0xe2) {
@@ -231,6 +238,11 @@ impl<'a> Header<'a> {
     /// The XMP packet.
     pub fn xmp(&self) -> Option<&'a [u8]> {
         self.applications.xmp
+    }
+
+    /// The image resources of Photoshop, which may have IPTC.
+    pub fn iptc(&self) -> Option<&'a [u8]> {
+        self.applications.iptc
     }
 
     /// Whether the picture can stay in `Y'CbCr` 4:2:0. Its samples have to be that or gray, their

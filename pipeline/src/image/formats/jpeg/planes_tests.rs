@@ -17,7 +17,7 @@ fn try_planes(
     cancel: &Cancel<'_>,
 ) -> Result<Option<(Planes, Metadata)>, DecodeError> {
     let workers = Workers::new(1, None, cancel);
-    open(bytes, Format::Jpeg, &LIMITS)?.decode_planes(Keep::Nothing, Luma::AtCentroids, workers)
+    open(bytes, Format::Jpeg, &LIMITS)?.decode_planes(Keep::NOTHING, Luma::AtCentroids, workers)
 }
 
 fn planes(bytes: &[u8]) -> Option<Planes> {

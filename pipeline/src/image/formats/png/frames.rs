@@ -34,8 +34,8 @@ pub struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// The frames of a file, of which none is drawn yet. With [`Keep::All`] they stay in the color
-    /// space of a profile of RGB.
+    /// The frames of a file, of which none is drawn yet. With [`Keep::profile`] they stay in
+    /// the color space of a profile of RGB.
     ///
     /// # Errors
     /// See [`DecodeError`].
@@ -67,7 +67,7 @@ impl<'a> Frames<'a> {
             is_converted: match space {
                 None => false,
                 Some(Space::Icc(profile)) => {
-                    !(is_srgb(&profile) || keep == Keep::All && is_rgb(&profile))
+                    !(is_srgb(&profile) || keep.profile && is_rgb(&profile))
                 }
                 Some(_) => true,
             },
@@ -126,7 +126,7 @@ impl<'a> Frames<'a> {
         let cancel = self.cancel;
         let reader = self.header.frame(frame, self.is_converted, cancel);
         let input = Input::Frame(reader);
-        let decoded = read_picture(decoder(input), Keep::Nothing, &self.limits, cancel)?;
+        let decoded = read_picture(decoder(input), Keep::NOTHING, &self.limits, cancel)?;
         let Decoded {
             mut image,
             is_gray,
@@ -159,7 +159,7 @@ pub fn kept_profile(
     cancel: &Cancel<'_>,
 ) -> Result<Option<Vec<u8>>, DecodeError> {
     Ok(match space(header, cancel)? {
-        Some(Space::Icc(profile)) if keep == Keep::All && is_rgb(&profile) => Some(profile),
+        Some(Space::Icc(profile)) if keep.profile && is_rgb(&profile) => Some(profile),
         _ => None,
     })
 }

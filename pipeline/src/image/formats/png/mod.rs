@@ -91,7 +91,7 @@ pub fn decode_planes(
         )?;
         rows.finish()?;
         let icc = match rows.space {
-            Some(Space::Icc(profile)) if keep == Keep::All => Some(profile),
+            Some(Space::Icc(profile)) if keep.profile => Some(profile),
             _ => None,
         };
         let finished = builder.finish_estimated().ok();
@@ -103,7 +103,7 @@ pub fn decode_planes(
     })
 }
 
-/// The frames of an animation, of which none is drawn yet. With [`Keep::All`] they stay in the
+/// The frames of an animation, of which none is drawn yet. With [`Keep::profile`] they stay in the
 /// color space of a profile of RGB.
 ///
 /// # Errors
@@ -187,7 +187,7 @@ pub mod tests {
         let workers = Workers::new(2, None, cancel);
         decode(
             bytes,
-            Keep::Nothing,
+            Keep::NOTHING,
             &Header::read(bytes, limits)?,
             limits,
             workers,
@@ -439,7 +439,7 @@ pub mod tests {
         let cancel = Cancel::never();
         let header = Header::read(&file, &LIMITS).expect("a valid header");
         let workers = Workers::new(1, None, &cancel);
-        let kept = decode(&file, Keep::All, &header, &LIMITS, workers).expect("a valid picture");
+        let kept = decode(&file, Keep::ALL, &header, &LIMITS, workers).expect("a valid picture");
         assert_eq!(kept.image.pixels, [200, 100, 50]);
         assert_eq!(kept.space, Some(Space::Icc(profile)));
         let converted = read(&file, &LIMITS, &cancel).expect("a valid picture");

@@ -135,7 +135,7 @@ pub fn read_space(decoder: Decoder<Input<'_, '_>>) -> Result<Option<Space>, Deco
 
 /// Whether samples stay in the space of a profile that is kept.
 fn stays_in(space: &Space, keep: Keep) -> bool {
-    keep == Keep::All && matches!(space, Space::Icc(profile) if is_rgb(profile))
+    keep.profile && matches!(space, Space::Icc(profile) if is_rgb(profile))
 }
 
 /// The color space that the file names, by the precedence of PNG (third edition), 4.3: `cICP`,

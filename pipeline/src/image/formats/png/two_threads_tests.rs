@@ -38,7 +38,7 @@ fn large(color: ColorType, depth: BitDepth) -> (Vec<u8>, Vec<u8>) {
 
 fn pixels(file: &[u8], workers: Workers<'_>) -> Result<(Layout, Vec<u8>), DecodeError> {
     let header = Header::read(file, &Limits::DEFAULT)?;
-    let decoded = decode(file, Keep::Nothing, &header, &Limits::DEFAULT, workers)?;
+    let decoded = decode(file, Keep::NOTHING, &header, &Limits::DEFAULT, workers)?;
     Ok((decoded.image.layout, decoded.image.pixels))
 }
 
@@ -46,7 +46,7 @@ fn planes(file: &[u8], workers: Workers<'_>) -> Result<Option<Planes>, DecodeErr
     let header = Header::read(file, &Limits::DEFAULT)?;
     let planes = decode_planes(
         file,
-        Keep::Nothing,
+        Keep::NOTHING,
         true,
         &header,
         &Limits::DEFAULT,

@@ -30,8 +30,8 @@ pub struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// The frames of a file, of which none is drawn yet. With [`Keep::All`] they stay in the color
-    /// space of a profile of RGB.
+    /// The frames of a file, of which none is drawn yet. With [`Keep::profile`] they stay in
+    /// the color space of a profile of RGB.
     pub(super) fn new(
         header: &'a Header<'a>,
         keep: Keep,

@@ -151,7 +151,7 @@ impl<'a> Header<'a> {
 
     /// The profile of RGB in whose color space frames stay, if `keep` selects it.
     pub fn kept_profile(&self, keep: Keep) -> Option<Vec<u8>> {
-        let profile = self.profile().filter(|_| keep == Keep::All);
+        let profile = self.profile().filter(|_| keep.profile);
         profile.filter(|profile| is_rgb(profile))
     }
 

@@ -111,7 +111,7 @@ fn frames_are_those_of_the_decoder() {
     {
         let never = Cancel::never();
         let header = Header::read(&file, &LIMITS).expect("a good file");
-        let mut frames = frames(&header, Keep::Nothing, &LIMITS, &never);
+        let mut frames = frames(&header, Keep::NOTHING, &LIMITS, &never);
         let mut decoder = WebPDecoder::new(Cursor::new(&file)).expect("a good file");
         let mut expected = vec![0; decoder.output_buffer_size().expect("it is small")];
         let mut milliseconds = Vec::new();
@@ -150,7 +150,7 @@ fn a_damaged_file_never_panics_beyond_its_reader() {
                 let opened = open(&damaged, Format::Webp, &LIMITS);
                 let never = Cancel::never();
                 let workers = Workers::new(1, None, &never);
-                let read = opened.and_then(|opened| opened.decode(Keep::All, workers));
+                let read = opened.and_then(|opened| opened.decode(Keep::ALL, workers));
                 if let Err(error) = read {
                     assert!(!matches!(error, DecodeError::Cancelled), "{name} at {at}");
                 }
@@ -197,12 +197,12 @@ fn metadata_is_read_and_the_picture_oriented() {
         let never = Cancel::never();
         let workers = Workers::new(1, None, &never);
         assert_eq!(opened.upright_size(), Some((30, 40)));
-        let (image, metadata) = opened.decode(Keep::All, workers).expect("a good file");
+        let (image, metadata) = opened.decode(Keep::ALL, workers).expect("a good file");
         assert_eq!((image.width, image.height), (30, 40));
         assert_eq!(metadata.icc, Some(profile.clone()));
         assert_eq!(metadata.xmp.as_deref(), Some(&b"<x/>"[..]));
         assert!(metadata.exif.is_some());
-        let (other, metadata) = opened.decode(Keep::Nothing, workers).expect("a good file");
+        let (other, metadata) = opened.decode(Keep::NOTHING, workers).expect("a good file");
         assert!(other != image, "its colors became sRGB");
         assert_eq!(metadata, crate::image::Metadata::default());
     }

@@ -1,0 +1,324 @@
+//! Names, rights and licenses in XMP (ISO 16684-1): those that a packet has, and a packet of them
+//! alone.
+
+use super::xml::{Attributes, Part, Parts, escape, is_allowed, unescape};
+
+/// The namespaces with the prefixes that they get. The first is that of RDF.
+const NAMESPACES: [(&str, &str); 6] = [
+    ("rdf", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"),
+    ("dc", "http://purl.org/dc/elements/1.1/"),
+    ("xmpRights", "http://ns.adobe.com/xap/1.0/rights/"),
+    ("cc", "http://creativecommons.org/ns#"),
+    ("plus", "http://ns.useplus.org/ldf/xmp/1.0/"),
+    ("photoshop", "http://ns.adobe.com/photoshop/1.0/"),
+];
+
+/// The form of a property's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Text,
+    /// A URL in the attribute `rdf:resource`.
+    Resource,
+    /// An array of this kind.
+    Array(&'static str),
+    /// A text in several languages, of which the first one, the default, is kept.
+    Languages,
+    /// An array of structures, of which these fields are kept.
+    Structures(&'static [&'static str]),
+}
+
+/// The properties that are kept: prefix, name and form.
+const PROPERTIES: [(&str, &str, Form); 16] = [
+    ("dc", "creator", Form::Array("Seq")),
+    ("dc", "rights", Form::Languages),
+    ("photoshop", "Credit", Form::Text),
+    ("xmpRights", "Marked", Form::Text),
+    ("xmpRights", "Owner", Form::Array("Bag")),
+    ("xmpRights", "UsageTerms", Form::Languages),
+    ("xmpRights", "WebStatement", Form::Text),
+    ("xmpRights", "Certificate", Form::Text),
+    ("cc", "license", Form::Resource),
+    ("cc", "attributionName", Form::Text),
+    ("cc", "attributionURL", Form::Resource),
+    (
+        "plus",
+        "CopyrightOwner",
+        Form::Structures(&["CopyrightOwnerName"]),
+    ),
+    (
+        "plus",
+        "Licensor",
+        Form::Structures(&["LicensorName", "LicensorURL"]),
+    ),
+    ("plus", "TermsAndConditionsText", Form::Languages),
+    ("plus", "TermsAndConditionsURL", Form::Text),
+    ("plus", "DataMining", Form::Text),
+];
+
+/// The properties that IPTC has, too: creator, credit and copyright notice.
+pub const CREATOR: usize = 0;
+pub const RIGHTS: usize = 1;
+pub const CREDIT: usize = 2;
+
+/// Most bytes of all texts, and the most texts of a property: more are left out.
+const MOST_BYTES: usize = 16 << 10;
+const MOST_TEXTS: usize = 32;
+
+/// A value of a property: the texts of its fields with their names, or one text without a name.
+type Item = Vec<(&'static str, String)>;
+
+/// The values of [`PROPERTIES`].
+#[derive(Debug, Default)]
+pub struct Properties {
+    items: [Vec<Item>; PROPERTIES.len()],
+    bytes: usize,
+}
+
+impl Properties {
+    /// Reads a packet, as far as it is well-formed.
+    pub fn read(packet: &[u8]) -> Properties {
+        let valid = match str::from_utf8(packet) {
+            Ok(packet) => packet,
+            Err(error) => str::from_utf8(&packet[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        let mut reader = Reader::default();
+        for part in Parts(valid) {
+            if reader.take(part).is_none() {
+                break;
+            }
+        }
+        reader.properties
+    }
+
+    pub fn has(&self, property: usize) -> bool {
+        !self.items[property].is_empty()
+    }
+
+    /// Adds a value that is one text.
+    pub fn add_text(&mut self, property: usize, text: &str) {
+        self.add(property, vec![("", text.to_owned())]);
+    }
+
+    /// Adds a value, unless it is empty or there are too many.
+    fn add(&mut self, property: usize, mut item: Item) {
+        for (_, text) in &mut item {
+            text.retain(is_allowed);
+            *text = text.trim().to_owned();
+        }
+        item.retain(|(_, text)| !text.is_empty());
+        let bytes = self.bytes + item.iter().map(|(_, text)| text.len()).sum::<usize>();
+        let most = match PROPERTIES[property].2 {
+            Form::Array(_) | Form::Structures(_) => MOST_TEXTS,
+            Form::Text | Form::Resource | Form::Languages => 1,
+        };
+        let items = &mut self.items[property];
+        if !item.is_empty() && items.len() < most && bytes <= MOST_BYTES {
+            self.bytes = bytes;
+            items.push(item);
+        }
+    }
+
+    /// A packet of the values; `None` if there are none.
+    pub fn packet(&self) -> Option<Vec<u8>> {
+        if self.items.iter().all(Vec::is_empty) {
+            return None;
+        }
+        let mut packet = "<?xpacket begin=\"\u{feff}\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>\
+            <x:xmpmeta xmlns:x=\"adobe:ns:meta/\"><rdf:RDF"
+            .to_owned();
+        for (prefix, uri) in NAMESPACES {
+            packet.extend([" xmlns:", prefix, "=\"", uri, "\""]);
+        }
+        packet += "><rdf:Description rdf:about=\"\">";
+        for ((prefix, name, form), items) in PROPERTIES.iter().zip(&self.items) {
+            if !items.is_empty() {
+                write(&format!("{prefix}:{name}"), *form, items, &mut packet);
+            }
+        }
+        packet += "</rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end=\"w\"?>";
+        Some(packet.into_bytes())
+    }
+}
+
+fn write(name: &str, form: Form, items: &[Item], packet: &mut String) {
+    let (array, attribute) = match form {
+        Form::Text | Form::Resource => ("", ""),
+        Form::Array(array) => (array, ""),
+        Form::Languages => ("Alt", " xml:lang=\"x-default\""),
+        Form::Structures(_) => ("Seq", " rdf:parseType=\"Resource\""),
+    };
+    let texts = items.iter().flatten();
+    if form == Form::Resource {
+        packet.extend(["<", name, " rdf:resource=\""]);
+        texts.for_each(|(_, text)| escape(text, packet));
+        packet.push_str("\"/>");
+        return;
+    }
+    packet.extend(["<", name, ">"]);
+    if array.is_empty() {
+        texts.for_each(|(_, text)| escape(text, packet));
+    } else {
+        packet.extend(["<rdf:", array, ">"]);
+        for item in items {
+            packet.extend(["<rdf:li", attribute, ">"]);
+            for (field, text) in item {
+                if field.is_empty() {
+                    escape(text, packet);
+                } else {
+                    packet.extend(["<plus:", field, ">"]);
+                    escape(text, packet);
+                    packet.extend(["</plus:", field, ">"]);
+                }
+            }
+            packet.push_str("</rdf:li>");
+        }
+        packet.extend(["</rdf:", array, ">"]);
+    }
+    packet.extend(["</", name, ">"]);
+}
+
+/// A name with its namespace: the prefix of [`NAMESPACES`], or nothing.
+type Name<'a> = (&'static str, &'a str);
+
+/// The elements that are open, and the property in which the reader is.
+#[derive(Default)]
+struct Reader<'a> {
+    open: Vec<Name<'a>>,
+    /// Declared prefixes: the number of elements around, the prefix in the packet, and ours, which
+    /// is empty if the namespace is none of [`NAMESPACES`].
+    prefixes: Vec<(usize, &'a str, &'static str)>,
+    /// The property, and the number of elements around it.
+    property: Option<(usize, usize)>,
+    /// The value, and the text of its innermost element.
+    item: Item,
+    text: String,
+    properties: Properties,
+}
+
+impl<'a> Reader<'a> {
+    /// Takes a part; `None` if it nests deeper than any packet does.
+    fn take(&mut self, part: Part<'a>) -> Option<()> {
+        match part {
+            Part::Start(name, attributes, is_empty) => {
+                self.start(name, attributes)?;
+                if is_empty {
+                    self.end()?;
+                }
+            }
+            Part::End => self.end()?,
+            Part::Text(text) if self.has_place(text) => unescape(text, &mut self.text),
+            Part::Verbatim(text) if self.has_place(text) => self.text.push_str(text),
+            Part::Text(_) | Part::Verbatim(_) => {}
+        }
+        Some(())
+    }
+
+    /// Whether a text here is of a property, and not more than any of use.
+    fn has_place(&self, text: &str) -> bool {
+        self.property.is_some() && self.text.len() + text.len() <= MOST_BYTES
+    }
+
+    fn start(&mut self, name: &'a str, attributes: Attributes<'a>) -> Option<()> {
+        const MOST_DEPTH: usize = 64;
+        const MOST_PREFIXES: usize = 128;
+        let depth = self.open.len();
+        for (attribute, uri) in attributes.pairs() {
+            if let Some(prefix) = attribute.strip_prefix("xmlns:")
+                && self.prefixes.len() <= MOST_PREFIXES
+            {
+                let known = NAMESPACES.iter().find(|(_, known)| *known == uri);
+                let ours = known.map_or("", |(ours, _)| ours);
+                self.prefixes.push((depth, prefix, ours));
+            }
+        }
+        if depth == MOST_DEPTH || self.prefixes.len() > MOST_PREFIXES {
+            return None;
+        }
+        let name = self.resolve(name);
+        let is_property = matches!(self.open[..], [.., ("rdf", "RDF"), ("rdf", "Description")]);
+        if self.property.is_none() && is_property {
+            self.property = property(name).map(|property| (property, depth));
+            self.item.clear();
+        }
+        self.text.clear();
+        let is_description =
+            name == ("rdf", "Description") && matches!(self.open.last(), Some(("rdf", "RDF")));
+        let is_usable = |(_, value): &(_, &str)| value.len() <= MOST_BYTES;
+        for (attribute, value) in attributes.pairs().filter(is_usable) {
+            let attribute = self.resolve(attribute);
+            let mut text = String::new();
+            if let Some((property, _)) = self.property {
+                if attribute == ("rdf", "resource") {
+                    unescape(value, &mut self.text);
+                } else if let Some(field) = field(property, attribute) {
+                    unescape(value, &mut text);
+                    self.add_field(field, &text);
+                }
+            } else if is_description && let Some(property) = property(attribute) {
+                unescape(value, &mut text);
+                self.properties.add_text(property, &text);
+            }
+        }
+        self.open.push(name);
+        Some(())
+    }
+
+    fn end(&mut self) -> Option<()> {
+        let name = self.open.pop()?;
+        let depth = self.open.len();
+        if let Some((property, around)) = self.property {
+            let text = std::mem::take(&mut self.text);
+            if let Some(field) = field(property, name) {
+                self.add_field(field, &text);
+            } else if name == ("rdf", "li") || depth == around {
+                match PROPERTIES[property].2 {
+                    Form::Structures(_) => {
+                        let item = std::mem::take(&mut self.item);
+                        self.properties.add(property, item);
+                    }
+                    _ => self.properties.add_text(property, &text),
+                }
+            }
+            if depth == around {
+                self.property = None;
+            }
+        }
+        while self
+            .prefixes
+            .pop_if(|(declared, ..)| *declared >= depth)
+            .is_some()
+        {}
+        Some(())
+    }
+
+    /// Adds a field of a structure, the first of its name.
+    fn add_field(&mut self, field: &'static str, text: &str) {
+        if self.item.iter().all(|(name, _)| *name != field) && text.len() <= MOST_BYTES {
+            self.item.push((field, text.to_owned()));
+        }
+    }
+
+    fn resolve(&self, name: &'a str) -> Name<'a> {
+        let Some((prefix, local)) = name.split_once(':') else {
+            return ("", name);
+        };
+        let mut declared = self.prefixes.iter().rev();
+        let found = declared.find(|(_, declared, _)| *declared == prefix);
+        found.map_or(("", name), |(.., ours)| (ours, local))
+    }
+}
+
+fn property(name: Name<'_>) -> Option<usize> {
+    let mut properties = PROPERTIES.iter();
+    properties.position(|(prefix, property, _)| (*prefix, *property) == name)
+}
+
+/// The name of a field of the property's structures, if it is kept.
+fn field(property: usize, (prefix, name): Name<'_>) -> Option<&'static str> {
+    match PROPERTIES[property].2 {
+        Form::Structures(fields) if prefix == "plus" => {
+            fields.iter().copied().find(|field| *field == name)
+        }
+        _ => None,
+    }
+}

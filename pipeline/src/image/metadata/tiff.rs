@@ -1,0 +1,79 @@
+//! The directory of Exif data, from its TIFF header on (TIFF 6.0, section 2).
+
+/// The type of text, of which the value's count is the number of bytes.
+pub const ASCII: u16 = 2;
+/// The type of numbers of two bytes.
+pub const SHORT: u16 = 3;
+
+/// Data that begins with a TIFF header.
+#[derive(Clone, Copy)]
+pub struct Tiff<'a>(&'a [u8]);
+
+/// An entry of a directory.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    pub tag: u16,
+    pub kind: u16,
+    pub count: u32,
+    /// The offset of its last four bytes: the value, or the value's offset.
+    pub value: usize,
+}
+
+impl<'a> Tiff<'a> {
+    /// `None` if the data does not begin with a TIFF header.
+    pub fn new(bytes: &'a [u8]) -> Option<Tiff<'a>> {
+        matches!(bytes.get(..4)?, b"II*\0" | b"MM\0*").then_some(Tiff(bytes))
+    }
+
+    /// The whole entries of the first directory. Each has 12 bytes: tag, type, count and value.
+    pub fn entries(self) -> impl Iterator<Item = Entry> {
+        let directory = self.u32(4).map_or(usize::MAX, |offset| offset as usize);
+        let first = directory.saturating_add(2);
+        let entries = usize::from(self.u16(directory).unwrap_or_default());
+        (0..entries).map_while(move |number| {
+            let entry = first.checked_add(12 * number)?;
+            // An entry that is cut short is damaged, even if its value is there.
+            self.0.get(entry..entry.checked_add(12)?)?;
+            Some(Entry {
+                tag: self.u16(entry)?,
+                kind: self.u16(entry + 2)?,
+                count: self.u32(entry + 4)?,
+                value: entry + 8,
+            })
+        })
+    }
+
+    /// The first text with this tag.
+    pub fn text(self, tag: u16) -> Option<&'a [u8]> {
+        let mut entries = self.entries();
+        let entry = entries.find(|entry| (entry.tag, entry.kind) == (tag, ASCII))?;
+        let count = entry.count as usize;
+        let offset = if count <= 4 {
+            entry.value
+        } else {
+            self.u32(entry.value)? as usize
+        };
+        self.0.get(offset..offset.checked_add(count)?)
+    }
+
+    pub fn is_big_endian(self) -> bool {
+        self.0.starts_with(b"MM")
+    }
+
+    pub fn u16(self, offset: usize) -> Option<u16> {
+        self.bytes(offset).map(u16::from_be_bytes)
+    }
+
+    fn u32(self, offset: usize) -> Option<u32> {
+        self.bytes(offset).map(u32::from_be_bytes)
+    }
+
+    /// The bytes of a number, the highest one first.
+    fn bytes<const N: usize>(self, offset: usize) -> Option<[u8; N]> {
+        let mut bytes = *self.0.get(offset..)?.first_chunk()?;
+        if !self.is_big_endian() {
+            bytes.reverse();
+        }
+        Some(bytes)
+    }
+}
