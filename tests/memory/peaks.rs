@@ -542,7 +542,7 @@ fn files_that_conceal_their_size_hold_no_more_than_was_estimated() {
     for query in ["", "animation=first", "watermark=x"] {
         faults.convert("beyond.gif", &beyond, query, None);
     }
-    for query in ["", "metadata=keep"] {
+    for query in ["", "metadata=keep", "metadata=copyright", "metadata=icc"] {
         faults.convert(
             "profile.bmp",
             &hostile::bmp_with_profile(30 << 20),
@@ -595,6 +595,44 @@ fn a_png_with_much_exif_takes_no_more_memory_than_one_without() {
     assert_eq!(measure(&small, "metadata=keep", None, 1).outcome, Ok(()));
 }
 
+/// Packets of tags, of attributes, of namespaces, of references, and of one long text.
+#[test]
+fn hostile_descriptions_hold_no_more_than_was_estimated_and_give_little() {
+    let _alone = alone();
+    const HEAD: &str = "<r:RDF xmlns:r='http://www.w3.org/1999/02/22-rdf-syntax-ns#' \
+        xmlns:d='http://purl.org/dc/elements/1.1/'><r:Description><d:creator>";
+    let plain = Picture::waves(90, 70).png();
+    for part in [
+        "<a>",
+        "<a/>",
+        "<r:li>x</r:li>",
+        "<r:li>&amp;</r:li>",
+        "<a xmlns:b='c'>",
+        "&amp;",
+        "x",
+        "</a>",
+    ] {
+        let packet = format!("XML:com.adobe.xmp\0\0\0\0\0{HEAD}{}", part.repeat(1 << 19));
+        let attributes = format!(
+            "XML:com.adobe.xmp\0\0\0\0\0<a {}>",
+            format!("r:{part}=''").repeat(1 << 17)
+        );
+        for packet in [packet, attributes] {
+            let chunk = hostile::chunk(*b"iTXt", packet.as_bytes());
+            let file = [&plain[..33], &chunk, &plain[33..]].concat();
+            let measured = measure(&file, "metadata=copyright&mode=lossy", None, 1);
+            assert_eq!(measured.fault(), None, "{part}");
+            match measured.outcome {
+                Ok(()) => {}
+                Err(ConversionError::Picture(error)) => {
+                    assert!(error.to_string().contains("XMP"), "{error}");
+                }
+                Err(error) => panic!("{part}: {error}"),
+            }
+        }
+    }
+}
+
 /// A profile of a few KB makes tables whose size does not depend on its own.
 #[test]
 fn small_pictures_with_small_profiles_hold_no_more_than_was_estimated() {
@@ -608,7 +646,7 @@ fn small_pictures_with_small_profiles_hold_no_more_than_was_estimated() {
         for size in [(1, 1), (16, 16), (90, 40)] {
             let plain = hostile::flat_jpeg(size, factors, &[&scan]);
             let file = [&plain[..2], &segment, &plain[2..]].concat();
-            for query in ["", "effort=low&mode=lossy", "metadata=keep"] {
+            for query in ["", "effort=low&mode=lossy", "metadata=keep", "metadata=icc"] {
                 faults.convert(&format!("{inputs} inputs, {size:?}"), &file, query, None);
             }
         }
