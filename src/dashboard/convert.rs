@@ -142,6 +142,13 @@ fn compare_card() -> Markup {
                 p.badge #after-label {}
             }
             p.alert #compare-problem hidden {}
+            div #placeholder hidden {
+                div.title {
+                    h3 { "Placeholder" }
+                    button.secondary type="button" data-copy="placeholder-tag" { "Copy" }
+                }
+                pre { code #placeholder-tag {} }
+            }
         }
     }
 }

@@ -26,6 +26,8 @@ pub struct Sent {
     pub found: Option<FoundQuality>,
     /// The time of each stage.
     pub timing: Timing,
+    /// The placeholder of the picture, if the request has one.
+    placeholder: Option<String>,
 }
 
 impl Sent {
@@ -38,6 +40,7 @@ impl Sent {
             coding,
             found,
             timing,
+            placeholder,
             prefers_original,
         } = converted;
         let webp = Sent {
@@ -50,6 +53,7 @@ impl Sent {
             coding: Some(coding),
             found,
             timing,
+            placeholder,
         };
         if !prefers_original {
             return webp;
@@ -81,6 +85,7 @@ pub fn success(sent: Sent, entry: &UsageEntry, download: Option<&str>) -> Respon
         .header("Server-Timing", &server_timing(sent.timing))
         .header_if("X-Webp-Quality", sent.found.and_then(|found| found.quality))
         .header_if("X-Webp-Score", score.map(|score| format!("{score:.2}")))
+        .header_if("X-Towebp-Thumbhash", sent.placeholder)
         .header_if("Content-Disposition", disposition)
 }
 

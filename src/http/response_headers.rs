@@ -88,6 +88,9 @@ headers! {
         "the quality that `max_bytes`, `target` or `default_quality=source` led to; not of a lossless file";
     "X-Webp-Score": sometimes On::Picture, Number, "70.35",
         "the score of the file, with `target`";
+    "X-Towebp-Thumbhash": sometimes On::Picture, Text("^[A-Za-z0-9+/]{12,}={0,2}$"),
+        "1QcSHQRnh493V4dIh4eXh1h4kJUI",
+        "with `placeholder=true`: the ThumbHash of the picture, or of an animation's first frame, in base64";
     "X-Original-Bytes": always On::Picture, Whole(1), "103579",
         "the bytes of the input";
     "X-Saved-Percent": always On::Picture, Whole(i64::MIN), "66",

@@ -357,6 +357,7 @@ fn query_tail(random: &mut Random, add: &mut impl FnMut(&mut Random, u32, &str, 
     add(random, 8, "alpha_quality", &["30"]);
     add(random, 6, "metadata", &["keep", "copyright", "icc"]);
     add(random, 8, "animation", &["first"]);
+    add(random, 8, "placeholder", &["true"]);
     add(random, 6, "background", &["red"]);
     add(
         random,

@@ -26,6 +26,7 @@ mod modes;
 mod multipart;
 mod openapi;
 mod operations;
+mod placeholder;
 mod resize;
 mod sessions;
 mod systemd;

@@ -108,10 +108,11 @@ function problemOf(notes) {
 
 // Lines that are missing or empty are not given.
 function infoOf(notes, milliseconds) {
-  const [width, height, mode, type, quality, score] = notes.split("\n");
+  const [width, height, mode, type, quality, score, placeholder] = notes.split("\n");
   const info = { width: Number(width), height: Number(height), type: type ?? "image/webp", milliseconds };
   if (mode) info.mode = mode;
   if (quality) info.quality = Number(quality);
   if (score) info.score = Number(score);
+  if (placeholder) info.placeholder = placeholder;
   return info;
 }

@@ -39,6 +39,8 @@ export interface Parameters {
   animation?: "all" | "first";
   /** What is kept: strip: nothing; copyright: creator, copyright and license; icc: the ICC profile; keep: it, Exif and XMP. Default: strip. */
   metadata?: "strip" | "copyright" | "icc" | "keep";
+  /** true: X-Towebp-Thumbhash has a placeholder of some 25 bytes, from which pages draw a blurred picture. Default: false. */
+  placeholder?: boolean | "true" | "false";
   /** The color that transparency is laid on, as of watermark_color. */
   background?: string;
   /** x,y,width,height in pixels of the upright picture: the part that is converted, and then resized. Default: all of the picture. */
@@ -99,6 +101,8 @@ export interface Info {
   quality?: number;
   /** The score of SSIMULACRA2 that was found, beside `target`. */
   score?: number;
+  /** The ThumbHash of the picture in base64, with `placeholder`. */
+  placeholder?: string;
   inputBytes: number;
   outputBytes: number;
   /** The time that the conversion took, without loading and waiting. */

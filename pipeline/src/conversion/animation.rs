@@ -5,6 +5,7 @@ use super::error::ConversionError;
 use super::framing::Framed;
 use super::growth::{FileMemory, MayHold};
 use super::outcome::{Conversion, Timing, timed};
+use super::placeholder;
 use super::plan::Plan;
 use super::search::{Candidates, Facts, Player, compare, search};
 use super::steps::{draw_watermarks, with_metadata};
@@ -34,18 +35,24 @@ pub(super) fn convert(
         timing: Timing::default(),
         size: (0, 0),
         frame_count: 0,
+        placeholder: None,
     };
-    let Some(goal) = plan.params.goal else {
+    let conversion = if let Some(goal) = plan.params.goal {
+        let facts = Facts {
+            pixels: plan.output.pixel_count(),
+            activity: None,
+            is_lossless: plan.mode == Mode::Lossless,
+        };
+        let found = search(goal, facts, &mut passes)?;
+        Conversion::found(found, passes.size, passes.timing)
+    } else {
         let encoded = passes.encode(plan.encoder(cancel))?;
-        return Ok(Conversion::new(encoded, passes.size, passes.timing));
+        Conversion::new(encoded, passes.size, passes.timing)
     };
-    let facts = Facts {
-        pixels: plan.output.pixel_count(),
-        activity: None,
-        is_lossless: plan.mode == Mode::Lossless,
-    };
-    let found = search(goal, facts, &mut passes)?;
-    Ok(Conversion::found(found, passes.size, passes.timing))
+    Ok(Conversion {
+        placeholder: passes.placeholder,
+        ..conversion
+    })
 }
 
 /// Goes through the frames once for each encoding, and once more for its score.
@@ -59,6 +66,8 @@ struct Passes<'a> {
     /// The canvas's width and height and the number of frames, known after a pass.
     size: (u32, u32),
     frame_count: u64,
+    /// The placeholder of the first frame, if there is to be one.
+    placeholder: Option<String>,
 }
 
 /// The most frames that are scored; of more, as many that are evenly spread.
@@ -105,10 +114,15 @@ impl<'a> Passes<'a> {
         let mut animation: Option<IncrementalAnimation<'_>> = None;
         let (mut size, mut frame_count) = (self.size, 0);
         let mut timing = self.timing;
+        let mut placeholder = self.placeholder.take();
+        let has_placeholder = self.plan.params.placeholder;
         self.each_frame(&mut timing, |shown, frame, loops, timing| {
             size = (shown.width, shown.height);
             frame_count += 1;
             timed(&mut timing.encode, || {
+                if has_placeholder && placeholder.is_none() {
+                    placeholder = Some(placeholder::of_image(shown));
+                }
                 let animation = match &mut animation {
                     Some(animation) => animation,
                     none => {
@@ -125,6 +139,7 @@ impl<'a> Passes<'a> {
         let animation = animation.ok_or_else(no_frame)?;
         let encoded = timed(&mut timing.encode, || animation.finish())?;
         (self.size, self.frame_count, self.timing) = (size, frame_count, timing);
+        self.placeholder = placeholder;
         Ok(encoded)
     }
 

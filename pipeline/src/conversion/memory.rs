@@ -1,6 +1,7 @@
 //! The memory that a conversion takes, known before anything is decoded.
 
 use super::goal::Goal;
+use super::placeholder;
 use super::plan::{Path, Plan, color_type};
 use super::search::scoring_memory;
 use crate::image::{Footprint, PlanesMemory};
@@ -46,7 +47,13 @@ impl Plan<'_> {
 
     fn memory_by(&self, mode: Mode) -> u64 {
         let metadata = self.params.metadata;
+        let placeholder = if self.params.placeholder {
+            placeholder::MEMORY
+        } else {
+            0
+        };
         metadata.memory(self.opened.metadata_bytes())
+            + placeholder
             + match (self.path, self.opened.planes()) {
                 (Path::Planes, Some(planes)) if planes.is_certain && mode == Mode::Lossy => {
                     self.in_planes(planes)

@@ -14,6 +14,7 @@ mod marking;
 mod memory;
 mod outcome;
 mod params;
+mod placeholder;
 mod plan;
 mod preset;
 mod run;

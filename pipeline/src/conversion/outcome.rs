@@ -19,6 +19,9 @@ pub struct Conversion {
     pub found: Option<FoundQuality>,
     /// The time that each stage took.
     pub timing: Timing,
+    /// The ThumbHash of the picture, or of the first frame, in base64, if the parameters ask for
+    /// it.
+    pub placeholder: Option<String>,
     /// Whether the input is to be used in place of the WebP, which is not smaller.
     pub prefers_original: bool,
 }
@@ -54,6 +57,7 @@ impl Conversion {
             coding: encoded.coding,
             found: None,
             timing,
+            placeholder: None,
             prefers_original: false,
         }
     }

@@ -39,6 +39,8 @@ pub struct Params {
     pub animation: Animation,
     /// What is kept of Exif, XMP and the ICC profile (`metadata`).
     pub metadata: Keep,
+    /// Whether the conversion also gives a placeholder (`placeholder`).
+    pub placeholder: bool,
     /// The file that is sent if the WebP is not smaller than the input (`if_larger`).
     pub if_larger: IfLarger,
     /// The color that transparency is laid on (`background`), if any.
@@ -100,7 +102,7 @@ const TRUE_OR_FALSE: &str = "true or false";
 /// The table of all parameters: parsing, error texts and documentation come from it. `token` is
 /// among them, although it is read elsewhere.
 #[doc(hidden)]
-pub const PARAMETERS: [Parameter; 33] = [
+pub const PARAMETERS: [Parameter; 34] = [
     TOKEN,
     number(
         "quality",
@@ -200,6 +202,16 @@ pub const PARAMETERS: [Parameter; 33] = [
         "what is kept: `strip`: nothing; `copyright`: creator, copyright and license; `icc`: the ICC profile; `keep`: it, \
          Exif and XMP",
     ),
+    Parameter {
+        as_flag: Some("report a placeholder (ThumbHash) for each picture"),
+        ..word(
+            "placeholder",
+            "true",
+            TRUE_OR_FALSE,
+            "false",
+            "`true`: `X-Towebp-Thumbhash` has a placeholder of some 25 bytes, from which pages draw a blurred picture",
+        )
+    },
     Parameter {
         name: "background",
         value: Value::Color(Color::ALLOWED),
@@ -525,6 +537,7 @@ impl Values {
                 near_lossless: 0,
                 animation: Animation::default(),
                 metadata: Keep::NOTHING,
+                placeholder: false,
                 if_larger: IfLarger::default(),
                 background: None,
                 crop: None,
@@ -578,6 +591,7 @@ impl Values {
             "near_lossless" => params.near_lossless = parameter.number(value)? as u8,
             "animation" => params.animation = parameter.word(value, Animation::parse)?,
             "metadata" => params.metadata = parameter.word(value, Keep::parse)?,
+            "placeholder" => params.placeholder = parameter.word(value, parse_bool)?,
             "if_larger" => params.if_larger = parameter.word(value, IfLarger::parse)?,
             "background" => params.background = Some(parameter.color(value)?),
             "crop" => params.crop = Some(parameter.rectangle(value)?),

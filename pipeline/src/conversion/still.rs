@@ -6,10 +6,11 @@ use super::goal::Goal;
 use super::growth::MayHold;
 use super::marking::draw_on_planes;
 use super::outcome::{Conversion, Timing, timed};
+use super::placeholder;
 use super::plan::{Plan, color_type};
 use super::search::{Candidates, Facts, Found, score, search};
 use super::steps::{draw_watermarks, with_metadata};
-use crate::image::{Footprint, Image, Luma, Metadata};
+use crate::image::{Footprint, Image, Luma, Metadata, Planes};
 use std::cell::Cell;
 use towebp_encoder::{self as webp, Cancel, LosslessEstimate, Mode};
 
@@ -29,14 +30,21 @@ pub(super) fn by_way_of_rgb(
         draw_watermarks(plan, image, cancel)
     })?;
     let size = (image.width, image.height);
-    if let Some(goal) = plan.params.goal {
+    let hash = || placeholder::of_image(&image);
+    let placeholder = timed(&mut timing.encode, || plan.params.placeholder.then(hash));
+    let conversion = if let Some(goal) = plan.params.goal {
         let search = || search_in_rgb(plan, goal, &image, &metadata, cancel);
         let found = timed(&mut timing.encode, search)?;
-        return Ok(Conversion::found(found, size, timing));
-    }
-    let encode = || encode(plan, &image, &metadata, cancel, may_hold);
-    let encoded = timed(&mut timing.encode, encode)?;
-    Ok(Conversion::new(encoded, size, timing))
+        Conversion::found(found, size, timing)
+    } else {
+        let encode = || encode(plan, &image, &metadata, cancel, may_hold);
+        let encoded = timed(&mut timing.encode, encode)?;
+        Conversion::new(encoded, size, timing)
+    };
+    Ok(Conversion {
+        placeholder,
+        ..conversion
+    })
 }
 
 /// Converts a JPEG in its `Y'CbCr`, except for the parts under watermarks, and a PNG row by row, if
@@ -55,10 +63,14 @@ pub(super) fn in_planes(
         }
         by_way_of_rgb(plan, cancel, may_hold, timing)
     };
-    let Some((planes, metadata)) = SizedPlanes::decode(plan, &mut timing, cancel)? else {
+    let Some((mut planes, metadata)) = SizedPlanes::decode(plan, &mut timing, cancel)? else {
         return by_way_of_rgb(timing);
     };
-    let size = planes.size;
+    let (size, placeholder) = (planes.size, planes.placeholder.take());
+    let with_placeholder = |conversion| Conversion {
+        placeholder,
+        ..conversion
+    };
     if let Some(goal) = plan.params.goal {
         // The planes are compared to a second decoding.
         let decode = || match goal {
@@ -71,11 +83,11 @@ pub(super) fn in_planes(
         let original = timed(&mut timing.decode, decode)?.map(|(image, _)| image);
         let search = || search_in_planes(plan, goal, planes, original.as_ref(), &metadata, cancel);
         let found = timed(&mut timing.encode, search)?;
-        return Ok(Conversion::found(found, size, timing));
+        return Ok(with_placeholder(Conversion::found(found, size, timing)));
     }
     let encode = || encode_planes(plan, planes, &metadata, cancel);
     match timed(&mut timing.encode, encode)? {
-        Some(encoded) => Ok(Conversion::new(encoded, size, timing)),
+        Some(encoded) => Ok(with_placeholder(Conversion::new(encoded, size, timing))),
         None => by_way_of_rgb(timing),
     }
 }
@@ -106,6 +118,7 @@ struct SizedPlanes {
     planes: webp::Planes,
     /// The estimate of the lossless size, if the planes were made of pixels.
     estimate: Option<LosslessEstimate>,
+    placeholder: Option<String>,
 }
 
 impl SizedPlanes {
@@ -126,27 +139,49 @@ impl SizedPlanes {
                 let draw = || draw_on_planes(plan, &mut planes, cancel);
                 timed(&mut timing.watermark, draw)?;
             }
-            let size = (planes.width, planes.height);
-            let planes = webp::Planes::from_samples(size, planes.luma, planes.chroma)?;
-            let planes = SizedPlanes {
-                size,
-                planes,
-                estimate: None,
-            };
+            let planes = SizedPlanes::of(plan, planes)?;
             return Ok(Some((planes, metadata)));
         }
         let takes_graphics = plan.mode == Mode::Lossy;
         let convert = || opened.convert_to_planes(plan.keep, takes_graphics, workers);
         let converted = timed(&mut timing.decode, convert)?;
         let Footprint { width, height, .. } = plan.footprint;
-        Ok(converted.map(|converted| {
-            let planes = SizedPlanes {
+        let Some(converted) = converted else {
+            return Ok(None);
+        };
+        let planes = if plan.params.placeholder {
+            let (luma, chroma) = converted.planes.into_samples();
+            let planes = Planes {
+                width,
+                height,
+                luma,
+                chroma,
+            };
+            SizedPlanes::of(plan, planes)?
+        } else {
+            SizedPlanes {
                 size: (width, height),
                 planes: converted.planes,
-                estimate: converted.estimate,
-            };
-            (planes, converted.metadata)
-        }))
+                estimate: None,
+                placeholder: None,
+            }
+        };
+        let planes = SizedPlanes {
+            estimate: converted.estimate,
+            ..planes
+        };
+        Ok(Some((planes, converted.metadata)))
+    }
+
+    fn of(plan: &Plan<'_>, planes: Planes) -> Result<SizedPlanes, ConversionError> {
+        let size = (planes.width, planes.height);
+        let hash = || placeholder::of_planes(&planes);
+        Ok(SizedPlanes {
+            size,
+            placeholder: plan.params.placeholder.then(hash),
+            planes: webp::Planes::from_samples(size, planes.luma, planes.chroma)?,
+            estimate: None,
+        })
     }
 }
 
@@ -282,6 +317,7 @@ fn encode_planes(
         size,
         planes,
         estimate,
+        ..
     } = planes;
     let first = Cell::new(Some(planes));
     let source = || match first.take() {

@@ -81,6 +81,14 @@ impl Planes {
         }
     }
 
+    /// Red, green and blue of a pixel, with the chroma sample that is nearest to it.
+    pub fn nearest_rgb(&self, x: usize, y: usize) -> [u8; 3] {
+        let stride = self.luma_stride();
+        let chroma = y / 2 * (stride / 2) + x / 2;
+        let [u, v] = &self.chroma;
+        to_rgb([self.luma[y * stride + x], u[chroma], v[chroma]])
+    }
+
     /// Copies a macroblock of other planes. Both are at these columns and rows of macroblocks.
     pub fn copy_macroblock(
         &mut self,

@@ -254,6 +254,7 @@ impl Batch {
             coding,
             found,
             timing,
+            placeholder,
             prefers_original,
         } = conversion;
         let (before, webp_bytes) = (input.len() as u64, webp.len() as u64);
@@ -276,6 +277,7 @@ impl Batch {
             quality: found.map_or(given, |found| found.quality),
             is_found: found.is_some(),
             score: found.and_then(|found| found.score),
+            placeholder: placeholder.clone(),
             spent: timing.decode + timing.watermark + timing.encode,
         })
     }

@@ -41,6 +41,8 @@ pub(super) struct Converted {
     pub(super) is_found: bool,
     /// The score of SSIMULACRA2, if one was the target.
     pub(super) score: Option<f64>,
+    /// The ThumbHash in base64, if one was asked for.
+    pub(super) placeholder: Option<String>,
     pub(super) spent: Duration,
 }
 
@@ -118,6 +120,7 @@ impl Converted {
             "coding": self.coding,
             "quality": self.quality,
             "score": self.score,
+            "placeholder": self.placeholder,
         })
     }
 }
@@ -140,7 +143,11 @@ impl fmt::Display for Converted {
                 write!(f, ", score {score:.1}")?;
             }
         }
-        write!(f, ", {}, {} ms", self.bytes, self.spent.as_millis())
+        write!(f, ", {}, {} ms", self.bytes, self.spent.as_millis())?;
+        match &self.placeholder {
+            Some(hash) => write!(f, ", placeholder {hash}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -333,7 +333,7 @@
       const options = { ...Object.fromEntries(new URLSearchParams(wanted)), preset, signal, onProgress };
       const { bytes, info } = await towebp.convert(row.file, options);
       const { width, height, type } = info;
-      return { blob: new Blob([bytes], { type }), width, height, isPreview: true };
+      return { blob: new Blob([bytes], { type }), width, height, placeholder: info.placeholder, isPreview: true };
     } catch (problem) {
       if (signal.aborted) return {};
       const help = { ...HELP, too_much_memory: NO_PREVIEW, internal_error: NO_PREVIEW }[problem.code] ?? problem.detail ?? NO_PREVIEW;
@@ -353,7 +353,7 @@
     const header = (name) => answer.getResponseHeader(name);
     if (answer.status === 200) {
       const [width, height] = ["Image-Width", "Image-Height"].map(header);
-      return { blob: answer.response, width, height };
+      return { blob: answer.response, width, height, placeholder: header("X-Towebp-Thumbhash") };
     }
     const problem = await answer.response.text().then(JSON.parse).catch(() => ({}));
     const help = HELP[problem.code] ?? problem.detail ?? `The server answered with status ${answer.status}.`;
@@ -577,6 +577,8 @@
     if (result?.isPreview) $("after-label").textContent += " · in this browser";
     if (result) tell("compare-problem", "");
     showFigures();
+    $("placeholder").hidden = !result?.placeholder;
+    $("placeholder-tag").textContent = result?.placeholder ? placeholderTag(result) : "";
     setSource(after, result?.blob);
     showSnippet();
   }

@@ -8,6 +8,10 @@ const quotedInPhp = (text) => `'${text.replace(/[\\']/g, "\\$&")}'`;
 
 const lines = (parameters, line) => parameters.map(([name, value]) => line(name, value)).join("");
 
+// The element of a picture with its placeholder, which a page draws by the package thumbhash.
+const placeholderTag = ({ width, height, placeholder }) =>
+  `<img src="picture.webp" width="${width}" height="${height}" alt="" data-thumbhash="${placeholder}">`;
+
 const SNIPPETS = {
   curl: ({ url, type, ending, parameters }) => `curl --fail-with-body -sS ${quotedInShell(url + "/convert")} \\
   -H "Authorization: Bearer $TOWEBP_TOKEN" \\

@@ -48,7 +48,7 @@ fn json_is_an_object_for_each_picture_and_one_for_all() {
             "input": "a.png", "output": "a.webp", "state": "converted",
             "input_bytes": before, "output_bytes": after, "saved_percent": saved,
             "width": 90, "height": 60, "milliseconds": null,
-            "coding": "lossy", "quality": 85, "score": null,
+            "coding": "lossy", "quality": 85, "score": null, "placeholder": null,
         })
     );
     let bad = of("bad.png");

@@ -18,6 +18,8 @@ export interface Info {
   quality?: number;
   /** The score of SSIMULACRA2 that was found, beside `target`. */
   score?: number;
+  /** The ThumbHash of the picture in base64, with `placeholder`. */
+  placeholder?: string;
   inputBytes: number;
   outputBytes: number;
   /** The time that the conversion took, without loading and waiting. */

@@ -4,7 +4,6 @@ use crate::buffers::{Input, Inputs, with_inputs};
 use crate::problem::{Problem, check_memory};
 use crate::{Made, checkpoint};
 use std::cell::RefCell;
-use std::fmt::Write as _;
 use towebp_pipeline::conversion::{
     Cancel, Conversion, ConversionError, Fonts, ParamError, Params, Plan, Preset, Resources,
 };
@@ -88,8 +87,8 @@ fn parameters(bytes: &[u8]) -> Result<Params, Problem> {
     Ok(Preset::parse(preset)?.complete(given.into_iter())?)
 }
 
-/// The file, with its lines: width, height, media type, coding, quality and score. A line
-/// without a value is empty.
+/// The file, with its lines: width, height, coding, media type, quality, score and placeholder. A
+/// line without a value is empty.
 fn made(conversion: Conversion, format: Format) -> Made {
     let Conversion {
         webp,
@@ -97,25 +96,31 @@ fn made(conversion: Conversion, format: Format) -> Made {
         height,
         coding,
         found,
+        placeholder,
         prefers_original,
         ..
     } = conversion;
-    if prefers_original {
-        return Made {
-            file: Vec::new(),
-            notes: format!("{width}\n{height}\n\n{}", format.media_type()),
-        };
+    let found = found.filter(|_| !prefers_original);
+    let quality = found.and_then(|found| found.quality);
+    let score = found.and_then(|found| found.score);
+    let (file, coding, media_type) = if prefers_original {
+        (Vec::new(), "", format.media_type())
+    } else {
+        (webp, coding.name(), "image/webp")
+    };
+    let lines = [
+        width.to_string(),
+        height.to_string(),
+        coding.to_owned(),
+        media_type.to_owned(),
+        quality.map_or_else(String::new, |quality| quality.to_string()),
+        score.map_or_else(String::new, |score| format!("{score:.2}")),
+        placeholder.unwrap_or_default(),
+    ];
+    Made {
+        file,
+        notes: lines.join("\n"),
     }
-    let mut notes = format!("{width}\n{height}\n{}\nimage/webp\n", coding.name());
-    if let Some(found) = found {
-        if let Some(quality) = found.quality {
-            write!(notes, "{quality}").expect("a String takes all");
-        }
-        if let Some(score) = found.score {
-            write!(notes, "\n{score:.2}").expect("a String takes all");
-        }
-    }
-    Made { file: webp, notes }
 }
 
 impl From<ParamError> for Problem {
