@@ -16,6 +16,7 @@ mod check;
 mod command_line;
 mod completions;
 mod convert;
+mod cwebp;
 mod demo;
 mod examples;
 mod failure;
@@ -67,6 +68,8 @@ struct Towebp {
 enum Command {
     Serve(serve::Serve),
     Convert(convert::Convert),
+    Cwebp(cwebp::Cwebp),
+    Gif2webp(cwebp::Gif2webp),
     Account(account::Account),
     Backup(backup::BackupCommand),
     Check(check::Check),
@@ -82,6 +85,9 @@ enum Command {
 /// with the exit code of its [`Failure`].
 pub fn run() -> ExitCode {
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    if let Some(code) = cwebp::run_by_name(&arguments) {
+        return code;
+    }
     let mut program = program();
     let command = match read(&mut program, &arguments) {
         Ok(towebp) => towebp.command,
@@ -166,6 +172,7 @@ fn run_command(command: Command, arguments: &[OsString]) -> Result<(), Failure> 
             serve::run(&command)
         }
         Command::Convert(command) => convert::run(&command),
+        Command::Cwebp(_) | Command::Gif2webp(_) => unreachable!("these run by their names"),
         Command::Account(command) => account::run(&command),
         Command::Backup(command) => backup::run(&command),
         Command::Check(command) => check::run(&command),

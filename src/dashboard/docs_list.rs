@@ -43,6 +43,12 @@ pub const DOC_PAGES: &[DocPage] = &[
         reader: Reader::User,
     },
     DocPage {
+        name: "cwebp",
+        title: "cwebp and gif2webp",
+        about: "The command lines of libwebp's programs, flag by flag.",
+        reader: Reader::User,
+    },
+    DocPage {
         name: "recipes",
         title: "Recipes",
         about: "Pages with srcset, folders, WordPress, next/image, nginx; from cwebp, sharp, imgproxy, TinyPNG.",
