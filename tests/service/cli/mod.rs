@@ -1,6 +1,7 @@
 //! The commands, as they are typed.
 
 mod completions;
+mod cwebp;
 mod environment;
 mod folders;
 mod habits;
