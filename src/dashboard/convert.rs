@@ -145,9 +145,9 @@ fn compare_card() -> Markup {
             div #placeholder hidden {
                 div.title {
                     h3 { "Placeholder" }
-                    button.secondary type="button" data-copy="placeholder-tag" { "Copy" }
+                    button.copy.secondary type="button" data-copy="placeholder-tag" hidden { "Copy" }
                 }
-                pre { code #placeholder-tag {} }
+                pre tabindex="0" { code #placeholder-tag {} }
             }
         }
     }

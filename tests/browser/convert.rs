@@ -46,6 +46,36 @@ fn many_pictures_are_converted_counted_and_saved_as_a_zip() {
 }
 
 #[test]
+fn a_placeholder_is_an_element_to_copy() {
+    let Some(it) = Converter::start(&[], Options::default()) else {
+        return;
+    };
+    let browser = &it.browser;
+    let png = Picture::waves(60, 40).png();
+    it.choose(&[("waves.png", &png)]);
+    it.until_states(&["done"]);
+    assert!(!browser.is_shown("#placeholder"));
+    browser.run("document.querySelector('#advanced').open = true", &[]);
+    let choose = "const field = document.querySelector('[name=placeholder]'); \
+         if (field.type === 'checkbox') field.checked = true; else field.value = 'true'; \
+         field.dispatchEvent(new Event('input', { bubbles: true }))";
+    browser.run(choose, &[]);
+    browser.until("the placeholder is shown", || {
+        browser.is_shown("#placeholder")
+    });
+    let answer = it
+        .service
+        .convert(&[("placeholder", "true")], "image/png", &png);
+    let hash = answer
+        .header("x-towebp-thumbhash")
+        .expect("it was asked for");
+    let tag = browser.text("#placeholder-tag");
+    assert!(tag.contains(&format!("data-thumbhash=\"{hash}\"")), "{tag}");
+    assert!(tag.contains("width=\"60\" height=\"40\""), "{tag}");
+    sweep::look_at_shown(browser, "convert-placeholder");
+}
+
+#[test]
 fn the_newest_settings_win_on_the_compared_picture() {
     let Some(it) = Converter::start(&[], Options::default()) else {
         return;

@@ -598,9 +598,9 @@ fn a_png_with_much_exif_takes_no_more_memory_than_one_without() {
 /// Packets of tags, of attributes, of namespaces, of references, and of one long text.
 #[test]
 fn hostile_descriptions_hold_no_more_than_was_estimated_and_give_little() {
-    let _alone = alone();
     const HEAD: &str = "<r:RDF xmlns:r='http://www.w3.org/1999/02/22-rdf-syntax-ns#' \
         xmlns:d='http://purl.org/dc/elements/1.1/'><r:Description><d:creator>";
+    let _alone = alone();
     let plain = Picture::waves(90, 70).png();
     for part in [
         "<a>",
