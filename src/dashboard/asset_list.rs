@@ -17,7 +17,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// All files.
-pub static ASSETS: [Asset; 12] = [
+pub static ASSETS: [Asset; 13] = [
     // All pages have it.
     Asset {
         path: paths::STYLE,
@@ -29,6 +29,12 @@ pub static ASSETS: [Asset; 12] = [
         path: paths::CONVERT_STYLE,
         media_type: CSS,
         sources: &["style/convert.css"],
+    },
+    // All pages have it, before the stylesheet.
+    Asset {
+        path: paths::THEME_SCRIPT,
+        media_type: JAVASCRIPT,
+        sources: &["script/theme.js"],
     },
     // All pages but the next two have it, and work without.
     Asset {

@@ -57,6 +57,8 @@ pub fn document_with(script: &str, title: &str, viewer: Viewer<'_>, content: &Ma
                 meta name="color-scheme" content="light dark";
                 title { (title) " · towebp" }
                 link rel="icon" href=(paths::ICON) type="image/svg+xml";
+                // It runs before the page is painted, so that no other theme is seen first.
+                script src=(paths::THEME_SCRIPT) {}
                 link rel="stylesheet" href=(paths::STYLE);
                 script src=(script) defer {}
             }
@@ -86,7 +88,24 @@ pub fn document_with(script: &str, title: &str, viewer: Viewer<'_>, content: &Ma
                     }
                 }
                 main #content { (content) }
-                footer { "towebp " (env!("CARGO_PKG_VERSION")) " · PNG, JPEG, GIF and BMP to WebP" }
+                footer {
+                    span { "towebp " (env!("CARGO_PKG_VERSION")) " · PNG, JPEG, GIF and BMP to WebP" }
+                    (theme_switch())
+                }
+            }
+        }
+    }
+}
+
+/// The choice of a theme, which the scripts show and the browser keeps.
+fn theme_switch() -> Markup {
+    html! {
+        fieldset.theme {
+            legend.visually-hidden { "Theme" }
+            div.segments {
+                @for name in ["System", "Light", "Dark"] {
+                    label { input type="radio" name="theme" value=(name.to_lowercase()) autocomplete="off"; (name) }
+                }
             }
         }
     }

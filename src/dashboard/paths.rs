@@ -64,6 +64,8 @@ paths! {
     STYLE = "/style.css";
     /// The stylesheet of the page that converts, beside that of all pages.
     CONVERT_STYLE = "/convert.css";
+    /// The script that sets the theme before a page is painted.
+    THEME_SCRIPT = "/theme.js";
     /// The script.
     SCRIPT = "/app.js";
     /// The script of the dashboard.

@@ -63,7 +63,7 @@ fn the_first_page_is_small_and_loads_nothing_from_elsewhere() {
     } else {
         "/start.js"
     };
-    let expected = BTreeSet::from(["/", script, "/icon.svg", "/style.css"]);
+    let expected = BTreeSet::from(["/", script, "/icon.svg", "/style.css", "/theme.js"]);
     let paths: BTreeSet<&str> = sizes.keys().copied().collect();
     assert_eq!(paths, expected);
     let total: u64 = sizes.values().sum();

@@ -27,6 +27,7 @@ mod problems;
 mod secrets;
 mod settings;
 mod sweep;
+mod theme;
 mod tokens;
 mod usage;
 mod visitor;
