@@ -11,7 +11,9 @@ mod email;
 mod error;
 mod password;
 mod random;
+mod second_factor;
 mod secret;
+mod sign_in_ticket;
 mod throttle;
 mod token;
 
@@ -23,7 +25,9 @@ pub use email::Email;
 pub use error::AuthError;
 pub use password::{MEMORY, Password, Passwords};
 pub use random::random_bytes;
+pub use second_factor::{Nonce, Proof, SecondFactor, TotpKey};
 pub use secret::Secret;
+pub use sign_in_ticket::Ticket;
 pub use throttle::{FailedAttempts, Origin, SignInThrottle, Wait, attempt_key};
 pub use token::Token;
 
