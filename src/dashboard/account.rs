@@ -3,10 +3,10 @@
 
 use super::context::{Form, SignedIn};
 use super::document::{Viewer, document, message};
-use super::duration::duration;
-use super::forms::{alert, as_sentence, csrf_field};
+use super::forms::{alert, csrf_field, owner_failure};
 use super::outcome::{Outcome, PageStatus, SessionChange};
 use super::paths;
+use super::second_factor::second_factor_card;
 use super::sessions::sessions_card;
 use super::way_back::signed_out;
 use crate::store::{OwnerError, Session, StoreError, UsageTotals};
@@ -26,6 +26,7 @@ pub fn account(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
                 h2 { "Password" }
                 (password_form(&context.session))
             }
+            (second_factor_card(&context.session))
         } @else {
             section.card #password {
                 h2 { "Password" }
@@ -231,24 +232,8 @@ fn rejected(
     form: &Markup,
     error: OwnerError,
 ) -> Result<Outcome, StoreError> {
-    let (reason, status) = match error {
-        OwnerError::SignedOut | OwnerError::NoAccount => return Ok(signed_out(paths::ACCOUNT)),
-        OwnerError::Wrong => (
-            "The present password is wrong.".to_owned(),
-            PageStatus::Invalid,
-        ),
-        OwnerError::NewPassword(reason) | OwnerError::NewEmail(reason) => {
-            (as_sentence(&reason), PageStatus::Invalid)
-        }
-        OwnerError::EmailTaken => (
-            "Another account has this address already.".to_owned(),
-            PageStatus::Invalid,
-        ),
-        OwnerError::TooMany { retry_after } => (
-            format!("Too many attempts. Try again in {}.", duration(retry_after)),
-            PageStatus::TooManyAttempts { retry_after },
-        ),
-        OwnerError::Store(error) => return Err(error),
+    let Some((reason, status)) = owner_failure(error)? else {
+        return Ok(signed_out(paths::ACCOUNT));
     };
     Ok(form_again(session, title, form, &reason, status))
 }

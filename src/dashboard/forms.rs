@@ -2,9 +2,10 @@
 
 use super::context::Form;
 use super::document::{Viewer, document};
+use super::duration::duration;
 use super::outcome::{Outcome, PageStatus};
 use super::paths;
-use crate::store::Session;
+use crate::store::{OwnerError, Session, SignInError, StoreError};
 use maud::{Markup, html};
 
 /// The hidden field with the session's secret.
@@ -55,6 +56,79 @@ pub fn as_sentence(reason: &str) -> String {
     first.chain(rest).chain(['.']).collect()
 }
 
+/// The field for the address of an account.
+pub fn email_field(email: &str) -> Markup {
+    html! {
+        label for="email" { "E-mail address" }
+        input #email type="email" name="email" value=(email) required maxlength="254"
+            autocomplete="username";
+    }
+}
+
+/// The field for the password of a new account, or for another one.
+pub fn new_password_field(name: &str) -> Markup {
+    html! {
+        label for="password" { (name) }
+        input #password type="password" name="password" required minlength="8"
+            maxlength="1024" autocomplete="new-password" aria-describedby="password-hint";
+        p.hint #password-hint { "At least 8 characters, and none that many people have." }
+    }
+}
+
+/// The field for a code of an authenticator app, or a recovery code.
+pub fn code_field(name: &str, hint: &str) -> Markup {
+    html! {
+        label for="code" { (name) }
+        input #code type="text" name="code" required maxlength="40" spellcheck="false" autocapitalize="off"
+            autocomplete="one-time-code" aria-describedby="code-hint";
+        p.hint #code-hint { (hint) }
+    }
+}
+
+/// Why somebody was not signed in. `wrong` is the sentence about what was given.
+///
+/// # Errors
+/// The store failed.
+pub fn sign_in_failure(
+    error: SignInError,
+    wrong: &str,
+) -> Result<(String, PageStatus), StoreError> {
+    let reason = match error {
+        SignInError::Wrong => wrong.to_owned(),
+        SignInError::Ended => "The sign-in took too long. Begin again.".to_owned(),
+        SignInError::NewPassword(reason) => as_sentence(&reason),
+        SignInError::TooMany { retry_after } => return Ok(too_many(retry_after)),
+        SignInError::Store(error) => return Err(error),
+    };
+    Ok((reason, PageStatus::Invalid))
+}
+
+/// Why an account was not changed; `None` if its owner is signed out.
+///
+/// # Errors
+/// The store failed.
+pub fn owner_failure(error: OwnerError) -> Result<Option<(String, PageStatus)>, StoreError> {
+    let reason = match error {
+        OwnerError::SignedOut | OwnerError::NoAccount => return Ok(None),
+        OwnerError::Wrong => "The present password is wrong.".to_owned(),
+        OwnerError::WrongCode => {
+            "The code is wrong. If the app's clock is right, scan the picture again.".to_owned()
+        }
+        OwnerError::NewPassword(reason) | OwnerError::NewEmail(reason) => as_sentence(&reason),
+        OwnerError::EmailTaken => "Another account has this address already.".to_owned(),
+        OwnerError::TooMany { retry_after } => return Ok(Some(too_many(retry_after))),
+        OwnerError::Store(error) => return Err(error),
+    };
+    Ok(Some((reason, PageStatus::Invalid)))
+}
+
+fn too_many(retry_after: u64) -> (String, PageStatus) {
+    (
+        format!("Too many attempts. Try again in {}.", duration(retry_after)),
+        PageStatus::TooManyAttempts { retry_after },
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +150,7 @@ mod tests {
             email: "owner@example.org".to_owned(),
             created: SystemTime::UNIX_EPOCH,
             has_password: true,
+            has_second_factor: false,
         };
         let session = Session {
             account,

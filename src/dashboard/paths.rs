@@ -22,6 +22,10 @@ paths! {
     SIGN_UP = "/signup";
     /// The sign-in page, and its form.
     SIGN_IN = "/signin";
+    /// The form for a code of the second factor, after the sign-in form.
+    SIGN_IN_CODE = "/signin/code";
+    /// The page of a forgotten password, and its form.
+    RECOVER = "/signin/recover";
     /// The form that ends the browser's session.
     SIGN_OUT = "/signout";
     /// The form that ends all sessions of the account.
@@ -50,6 +54,10 @@ paths! {
     EMAIL_CHANGED = "/account/email/changed";
     /// The form that changes the password.
     CHANGE_PASSWORD = "/account/password";
+    /// The page of the account's second factor, and the form that turns it on.
+    SECOND_FACTOR = "/account/second-factor";
+    /// The form that turns the second factor off.
+    SECOND_FACTOR_OFF = "/account/second-factor/off";
     /// The form that deletes the account.
     DELETE_ACCOUNT = "/account/delete";
     /// The page after a change of the password.

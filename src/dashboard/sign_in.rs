@@ -2,12 +2,14 @@
 
 use super::context::{Form, PageContext, Signup};
 use super::document::{Viewer, document};
-use super::duration::duration;
-use super::forms::{alert, as_sentence, is_from_session, stale_form};
+use super::forms::{
+    alert, as_sentence, code_field, email_field, is_from_session, new_password_field, notice,
+    sign_in_failure, stale_form,
+};
 use super::outcome::{Outcome, PageStatus, SessionChange};
 use super::paths;
 use super::way_back::after_sign_in;
-use crate::store::{AccountId, CreateAccountError, SignInError, StoreError};
+use crate::store::{AccountId, CreateAccountError, SignIn, SignInError, StoreError};
 use maud::{Markup, html};
 use std::borrow::Cow;
 
@@ -56,11 +58,12 @@ pub fn sign_up(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreE
     ))
 }
 
-/// The sign-in page, with a notice if a form of a session that has ended led here. `next` is the
-/// page to go to after the sign-in.
+/// The sign-in page, with a notice if a form of a session that has ended led here, or if a recovery
+/// code has just set the password. `next` is the page to go to after the sign-in.
 pub fn sign_in_form(
     context: &PageContext<'_>,
     has_ended: bool,
+    is_recovered: bool,
     next: &str,
 ) -> Result<Outcome, StoreError> {
     if context.session()?.is_some() {
@@ -69,34 +72,50 @@ pub fn sign_in_form(
     let reason = has_ended.then_some(
         "You were signed out meanwhile, so nothing was changed. Sign in, and do it again.",
     );
-    Ok(Outcome::page(sign_in_page(context, "", next, reason)))
+    let done = is_recovered.then_some("The password is set. Sign in by it.");
+    let content = html! { (notice(done)) (sign_in_card(context, "", next, reason)) };
+    Ok(Outcome::page(document("Sign in", Viewer::Guest, &content)))
 }
 
 /// Signs in with a new session, and ends the one that the browser had, if any.
 pub fn sign_in(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let email = form.field("email");
-    let (reason, status) =
-        match context
+    let (password, next) = (form.field("password"), form.field("next"));
+    match context
+        .store
+        .sign_in_from(context.device_cookie, email, password)
+    {
+        Ok(SignIn::Done(account)) => start_session(context, account.id, after_sign_in(next)),
+        Ok(SignIn::NeedsCode { ticket }) => Ok(Outcome::page(code_page(&ticket, next, None))),
+        Err(error) => {
+            let (reason, status) = sign_in_failure(error, "The address or the password is wrong.")?;
+            let page = sign_in_page(context, email, next, Some(&reason));
+            Ok(Outcome::page_with(page, status))
+        }
+    }
+}
+
+/// Signs in with a code of the second factor, after the password.
+pub fn sign_in_by_code(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let (ticket, next) = (form.field("ticket"), form.field("next"));
+    let signed_in =
+        context
             .store
-            .sign_in_from(context.device_cookie, email, form.field("password"))
-        {
-            Ok(account) => {
-                return start_session(context, account.id, after_sign_in(form.field("next")));
-            }
-            Err(SignInError::Wrong) => (
-                "The address or the password is wrong.".to_owned(),
-                PageStatus::Invalid,
-            ),
-            Err(SignInError::TooMany { retry_after }) => (
-                format!("Too many attempts. Try again in {}.", duration(retry_after)),
-                PageStatus::TooManyAttempts { retry_after },
-            ),
-            Err(SignInError::Store(error)) => return Err(error),
-        };
-    Ok(Outcome::page_with(
-        sign_in_page(context, email, form.field("next"), Some(&reason)),
-        status,
-    ))
+            .sign_in_by_code(context.device_cookie, ticket, form.field("code"));
+    match signed_in {
+        Ok(account) => start_session(context, account.id, after_sign_in(next)),
+        Err(error) => {
+            let has_ended = matches!(error, SignInError::Ended);
+            let wrong = "The code is wrong, or was used before. The app shows another one every 30 seconds.";
+            let (reason, status) = sign_in_failure(error, wrong)?;
+            let page = if has_ended {
+                sign_in_page(context, "", next, Some(&reason))
+            } else {
+                code_page(ticket, next, Some(&reason))
+            };
+            Ok(Outcome::page_with(page, status))
+        }
+    }
 }
 
 /// Ends the session.
@@ -145,10 +164,7 @@ fn sign_up_page(
                         spellcheck="false" autocomplete="off";
                 }
                 (email_field(email))
-                label for="password" { "Password" }
-                input #password type="password" name="password" required minlength="8"
-                    maxlength="1024" autocomplete="new-password" aria-describedby="password-hint";
-                p.hint #password-hint { "At least 8 characters, and none that many people have." }
+                (new_password_field("Password"))
                 button type="submit" { "Create account" }
             }
             p.hint { "You have one already? " a href=(paths::SIGN_IN) { "Sign in" } "." }
@@ -158,7 +174,12 @@ fn sign_up_page(
 }
 
 fn sign_in_page(context: &PageContext<'_>, email: &str, next: &str, error: Option<&str>) -> Markup {
-    let content = html! {
+    let content = sign_in_card(context, email, next, error);
+    document("Sign in", Viewer::Guest, &content)
+}
+
+fn sign_in_card(context: &PageContext<'_>, email: &str, next: &str, error: Option<&str>) -> Markup {
+    html! {
         section.card.narrow {
             h1 { "Sign in" }
             (alert(error))
@@ -182,20 +203,33 @@ fn sign_in_page(context: &PageContext<'_>, email: &str, next: &str, error: Optio
                 },
             }
             p.hint {
-                "No password yet, since the account was made on the command line, or forgotten? The server's operator \
-                 sets one by " code { "towebp account password" } "."
+                "Forgotten the password? " a href=(paths::RECOVER) { "Use a recovery code" } ". Without one, or for an \
+                 account that was made on the command line, the server's operator sets a password by "
+                code { "towebp account password" } "."
+            }
+        }
+    }
+}
+
+/// The page after the password of an account with a second factor.
+fn code_page(ticket: &str, next: &str, error: Option<&str>) -> Markup {
+    let content = html! {
+        section.card.narrow {
+            h1 { "Sign in" }
+            (alert(error))
+            form method="post" action=(paths::SIGN_IN_CODE) {
+                input type="hidden" name="ticket" value=(ticket);
+                @if !next.is_empty() { input type="hidden" name="next" value=(after_sign_in(next)); }
+                (code_field("Code", "The six digits that the authenticator app shows, or a recovery code."))
+                button type="submit" { "Sign in" }
+            }
+            p.hint {
+                "Lost both? The server's operator turns the second factor off by "
+                code { "towebp account second-factor-off" } "."
             }
         }
     };
     document("Sign in", Viewer::Guest, &content)
-}
-
-fn email_field(email: &str) -> Markup {
-    html! {
-        label for="email" { "E-mail address" }
-        input #email type="email" name="email" value=(email) required maxlength="254"
-            autocomplete="username";
-    }
 }
 
 fn closed(status: PageStatus) -> Outcome {

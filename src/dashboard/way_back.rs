@@ -7,11 +7,12 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::borrow::Cow;
 
 /// The pages that a sign-in may lead to.
-const PAGES: [&str; 5] = [
+const PAGES: [&str; 6] = [
     paths::DASHBOARD,
     paths::CONVERTING,
     paths::TOKENS,
     paths::ACCOUNT,
+    paths::SECOND_FACTOR,
     paths::SESSIONS,
 ];
 

@@ -312,14 +312,27 @@ pub const ROUTES: &[Route] = &[
     page(
         paths::SIGN_IN,
         PageActions {
-            // `ended` is there if a form of a session that has ended led here; `next` is the path
-            // to go to after the sign-in.
+            // `ended` is there if a form of a session that has ended led here, and `recovered` if a
+            // recovery code has set the password; `next` is the path to go to after the sign-in.
             show: Some(Show::Public(|context, query| {
                 let has_ended = query.parameter("ended")?.is_some();
+                let is_recovered = query.parameter("recovered")?.is_some();
                 let next = query.parameter("next")?.unwrap_or_default();
-                Ok(dashboard::sign_in_form(context, has_ended, next)?)
+                let form = dashboard::sign_in_form(context, has_ended, is_recovered, next);
+                Ok(form?)
             })),
             form: Some(public_form(&[FormLimit::SignIn], dashboard::sign_in)),
+        },
+    ),
+    sent(
+        paths::SIGN_IN_CODE,
+        public_form(&[FormLimit::SignIn], dashboard::sign_in_by_code),
+    ),
+    page(
+        paths::RECOVER,
+        PageActions {
+            show: Some(Show::Public(|_, _| Ok(dashboard::recovery_form()))),
+            form: Some(public_form(&[FormLimit::SignIn], dashboard::recover)),
         },
     ),
     sent(paths::SIGN_OUT, public_form(&[], dashboard::sign_out)),
@@ -372,6 +385,27 @@ pub const ROUTES: &[Route] = &[
             paths::ACCOUNT,
             &[FormLimit::SignIn],
             dashboard::change_password,
+        ),
+    ),
+    page(
+        paths::SECOND_FACTOR,
+        PageActions {
+            show: Some(Show::SignedIn(|context, _| {
+                Ok(dashboard::second_factor(context)?)
+            })),
+            form: Some(form(
+                paths::SECOND_FACTOR,
+                &[FormLimit::SignIn],
+                dashboard::turn_on_second_factor,
+            )),
+        },
+    ),
+    sent(
+        paths::SECOND_FACTOR_OFF,
+        form(
+            paths::SECOND_FACTOR,
+            &[FormLimit::SignIn],
+            dashboard::turn_off_second_factor,
         ),
     ),
     // The W3C's "A Well-Known URL for Changing Passwords".

@@ -17,4 +17,6 @@ pub struct Account {
     pub created: SystemTime,
     /// Whether the account can sign in to the dashboard.
     pub has_password: bool,
+    /// Whether signing in needs a code beside the password.
+    pub has_second_factor: bool,
 }

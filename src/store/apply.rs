@@ -15,7 +15,7 @@ use super::token::{
     next_serial,
 };
 use super::token_number::TokenNumber;
-use crate::auth::{AccountId, CodeHash, Email};
+use crate::auth::{AccountId, CodeHash, Email, Proof, SecondFactor};
 
 /// The rows of a transaction. If a method fails, nothing of the transaction takes effect.
 pub trait Transaction {
@@ -161,20 +161,24 @@ pub async fn apply<T: Transaction>(rows: &mut T, command: &Command) -> Result<Ou
             verified,
             kept_session,
         } => {
-            let Some(mut row) = verified_account(rows, *account, verified.as_ref()).await? else {
-                return Ok(Outcome::Unchanged);
-            };
-            row.password = Some(password_hash.clone());
-            rows.put_account(&row).await?;
-            let kept = kept_session.as_ref();
-            end_sessions(rows, *account, |cookie| Some(cookie) != kept).await?;
-            Ok(Outcome::Account(row.into()))
+            let (verified, kept) = (verified.as_ref(), kept_session.as_ref());
+            set_password(rows, *account, password_hash, verified, kept).await
         }
         Command::SetEmail {
             account,
             email,
             verified,
         } => set_email(rows, *account, email, verified.as_ref()).await,
+        Command::SetSecondFactor {
+            account,
+            factor,
+            verified,
+        } => set_second_factor(rows, *account, factor.as_ref(), verified.as_ref()).await,
+        Command::SpendCode {
+            account,
+            proof,
+            password_hash,
+        } => spend_code(rows, *account, *proof, password_hash.as_ref()).await,
         Command::StartSession {
             cookie,
             account,
@@ -206,8 +210,7 @@ pub async fn apply<T: Transaction>(rows: &mut T, command: &Command) -> Result<Ou
             Ok(Outcome::of_change(ended > 0))
         }
         Command::EndSessionOf { account, session } => {
-            let is_it = |cookie: &CodeHash| SessionId::of(cookie) == *session;
-            let ended = end_sessions(rows, *account, is_it).await?;
+            let ended = end_sessions(rows, *account, |it| SessionId::of(it) == *session).await?;
             Ok(Outcome::of_change(ended > 0))
         }
         Command::EndSessionsOf(account) => {
@@ -250,8 +253,8 @@ async fn create_account<T: Transaction>(
         id: AccountId(id),
         email: email.as_str().to_owned(),
         created,
-        last_serial: 0,
         password: password_hash.map(str::to_owned),
+        ..AccountRow::default()
     };
     rows.set_last_account(id).await?;
     rows.put_account(&row).await?;
@@ -260,6 +263,36 @@ async fn create_account<T: Transaction>(
     if let Some(code) = invite {
         rows.remove_invite(code).await?;
     }
+    Ok(Outcome::Account(row.into()))
+}
+
+async fn set_password<T: Transaction>(
+    rows: &mut T,
+    id: AccountId,
+    password_hash: &str,
+    verified: Option<&String>,
+    kept_session: Option<&CodeHash>,
+) -> Result<Outcome, T::Error> {
+    let Some(mut row) = verified_account(rows, id, verified).await? else {
+        return Ok(Outcome::Unchanged);
+    };
+    row.password = Some(password_hash.to_owned());
+    rows.put_account(&row).await?;
+    end_sessions(rows, id, |cookie| Some(cookie) != kept_session).await?;
+    Ok(Outcome::Account(row.into()))
+}
+
+async fn set_second_factor<T: Transaction>(
+    rows: &mut T,
+    id: AccountId,
+    factor: Option<&SecondFactor>,
+    verified: Option<&String>,
+) -> Result<Outcome, T::Error> {
+    let Some(mut row) = verified_account(rows, id, verified).await? else {
+        return Ok(Outcome::Unchanged);
+    };
+    row.second_factor = factor.map(SecondFactor::to_text);
+    rows.put_account(&row).await?;
     Ok(Outcome::Account(row.into()))
 }
 
@@ -277,6 +310,29 @@ async fn set_email<T: Transaction>(
         return Ok(Outcome::EmailTaken);
     }
     email.as_str().clone_into(&mut row.email);
+    rows.put_account(&row).await?;
+    Ok(Outcome::Account(row.into()))
+}
+
+async fn spend_code<T: Transaction>(
+    rows: &mut T,
+    id: AccountId,
+    proof: Proof,
+    password_hash: Option<&String>,
+) -> Result<Outcome, T::Error> {
+    let Some(mut row) = rows.account(id).await? else {
+        return Ok(Outcome::Unchanged);
+    };
+    let factor = row.second_factor.as_deref().and_then(SecondFactor::parse);
+    let Some(mut factor) = factor.filter(|factor| factor.clone().spend(proof)) else {
+        return Ok(Outcome::Unchanged);
+    };
+    factor.spend(proof);
+    row.second_factor = Some(factor.to_text());
+    if let Some(hash) = password_hash {
+        row.password = Some(hash.clone());
+        end_sessions(rows, id, |_| true).await?;
+    }
     rows.put_account(&row).await?;
     Ok(Outcome::Account(row.into()))
 }

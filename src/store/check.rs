@@ -10,7 +10,7 @@ use super::rows::{AccountRow, Row};
 use super::token::{ApiToken, MAX_TOKENS};
 use super::token_number::TokenNumber;
 use super::usage::{DayKey, UsageTotals};
-use crate::auth::Email;
+use crate::auth::{Email, SecondFactor};
 
 /// A check of rows that come one after the other. The memory that this takes does not grow with the
 /// history.
@@ -98,7 +98,12 @@ impl RowCheck {
         let Some(account) = self.account.take() else {
             return;
         };
-        let AccountRow { id, email, .. } = &account.row;
+        let AccountRow {
+            id,
+            email,
+            second_factor,
+            ..
+        } = &account.row;
         let name = format!("{} {email}", id.0);
         if id.0 > self.last_account {
             self.problems
@@ -107,6 +112,11 @@ impl RowCheck {
         if Email::parse(email).ok().as_ref().map(Email::as_str) != Some(&**email) {
             self.problems
                 .add("accounts with an invalid e-mail address", &*name);
+        }
+        let is_damaged = |text: &String| SecondFactor::parse(text).is_none();
+        if second_factor.as_ref().is_some_and(is_damaged) {
+            self.problems
+                .add("accounts with a damaged second factor", &*name);
         }
         for what in account.token_problems() {
             self.problems.add(what, &*name);

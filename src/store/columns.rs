@@ -12,8 +12,8 @@ use super::token_number::TokenNumber;
 use super::usage::{UsageEntry, UsageTotals, WatermarkKind};
 use crate::auth::AccountId;
 
-/// Created, last serial number of a token, e-mail address, password hash.
-pub type AccountColumns<'a> = (u64, u32, &'a str, Option<&'a str>);
+/// Created, last serial number of a token, e-mail address, password hash, second factor.
+pub type AccountColumns<'a> = (u64, u32, &'a str, Option<&'a str>, Option<&'a str>);
 
 /// Created, end, end of the previous serial number, monthly limit, deleted, serial number, previous
 /// serial number, limit by the minute, name, preset.
@@ -36,14 +36,20 @@ pub type FailureColumns<'a> = (u64, u64, u32, u16, &'a str);
 
 /// The columns of an account, without its number.
 pub fn of_account(row: &AccountRow) -> AccountColumns<'_> {
-    let password = row.password.as_deref();
-    (row.created, row.last_serial, &row.email, password)
+    let (password, second_factor) = (row.password.as_deref(), row.second_factor.as_deref());
+    (
+        row.created,
+        row.last_serial,
+        &row.email,
+        password,
+        second_factor,
+    )
 }
 
 /// The account with this number and these columns.
 pub fn account(
     id: AccountId,
-    (created, last_serial, email, password): AccountColumns<'_>,
+    (created, last_serial, email, password, second_factor): AccountColumns<'_>,
 ) -> AccountRow {
     AccountRow {
         id,
@@ -51,6 +57,7 @@ pub fn account(
         created,
         last_serial,
         password: password.map(str::to_owned),
+        second_factor: second_factor.map(str::to_owned),
     }
 }
 

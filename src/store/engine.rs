@@ -44,7 +44,7 @@ use super::token_number::TokenNumber;
 use super::usage::{
     Days, MonthlyQuotas, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals,
 };
-use crate::auth::{AccountId, CodeHash, Email, Wait};
+use crate::auth::{AccountId, CodeHash, Email, Proof, SecondFactor, Wait};
 
 /// A storage engine. See the module's guarantees, which hold for every method.
 pub trait Engine: Send + Sync {
@@ -299,6 +299,30 @@ pub enum Command {
         email: Email,
         /// The PHC string that must still be stored, if one must.
         verified: Option<String>,
+    },
+    /// Turns the second factor of an account on or off.
+    ///
+    /// Outcome: the account, or [`Outcome::Unchanged`] if there is none, or if its password is no
+    /// longer the one that was verified.
+    SetSecondFactor {
+        /// The account.
+        account: AccountId,
+        /// The second factor; `None` to turn it off.
+        factor: Option<SecondFactor>,
+        /// The PHC string that must still be stored, if one must.
+        verified: Option<String>,
+    },
+    /// Spends a code of an account's second factor, and perhaps replaces the password, which ends
+    /// all sessions.
+    ///
+    /// Outcome: the account, or [`Outcome::Unchanged`] if the code is unknown or was spent before.
+    SpendCode {
+        /// The account.
+        account: AccountId,
+        /// The code.
+        proof: Proof,
+        /// The new password's PHC string, if there is one.
+        password_hash: Option<String>,
     },
     /// Starts a session, and removes some of those that have ended. If the account has
     /// [`super::session::MAX_SESSIONS`] already, the least recently used one ends.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::token::{MAX_NAME, MAX_PRESET_BYTES, MAX_TOKENS};
-use crate::auth::AuthError;
+use crate::auth::{AuthError, Wait};
 
 /// The store could not be opened.
 #[derive(Debug, Error)]
@@ -62,6 +62,12 @@ pub enum SignInError {
     /// time.
     #[error("the e-mail address or the password is wrong")]
     Wrong,
+    /// The code of the second factor came too late, or for another password: sign-in begins anew.
+    #[error("the sign-in has ended")]
+    Ended,
+    /// The new password is invalid: a sentence with the reason.
+    #[error("{0}")]
+    NewPassword(String),
     /// There were too many attempts for this address.
     #[error("too many attempts: try again in {retry_after} seconds")]
     TooMany {
@@ -86,6 +92,9 @@ pub enum OwnerError {
     /// The present password is wrong, or the account has none.
     #[error("the present password is wrong")]
     Wrong,
+    /// The code does not belong to the second factor.
+    #[error("the code is wrong")]
+    WrongCode,
     /// There were too many wrong passwords in this session.
     #[error("too many attempts: try again in {retry_after} seconds")]
     TooMany {
@@ -176,6 +185,21 @@ impl From<StoreError> for OpenError {
         OpenError::Failed(error.to_string())
     }
 }
+
+/// Lets `?` turn an attempt that comes too early into the case `TooMany` of the caller's error.
+macro_rules! wrap_waits {
+    ($($error:ident)*) => {
+        $(
+            impl From<Wait> for $error {
+                fn from(wait: Wait) -> Self {
+                    $error::TooMany { retry_after: wait.seconds }
+                }
+            }
+        )*
+    };
+}
+
+wrap_waits! { SignInError OwnerError }
 
 /// Lets `?` turn an [`AuthError`] into the case `Store` of the caller's error.
 macro_rules! wrap_auth_errors {

@@ -243,6 +243,8 @@ impl KnownAccounts {
             Command::AddInvite { .. }
             | Command::SetPassword { .. }
             | Command::SetEmail { .. }
+            | Command::SetSecondFactor { .. }
+            | Command::SpendCode { .. }
             | Command::StartSession { .. }
             | Command::RenewSession { .. }
             | Command::EndSession { .. }

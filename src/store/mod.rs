@@ -31,6 +31,7 @@ mod postgres;
 mod problems;
 mod redb;
 mod rows;
+mod second_factor;
 mod secret_file;
 mod session;
 mod sessions;
@@ -69,7 +70,9 @@ pub use failure::{Failure, FailureFilter, FailurePage, StatusFilter};
 pub use filter::{FilterError, FilterTexts, USAGE_FORMATS, day_text, period_text};
 pub(crate) use folder::rename_new;
 pub use known::TokenCheck;
+pub use second_factor::NewSecondFactor;
 pub use session::{Browser, ListedSession, MAX_BROWSER_NAME, MAX_SESSIONS, Session, SessionId};
+pub use sign_in::SignIn;
 pub use token::{
     ApiToken, Caller, Limits, MAX_NAME, MAX_OVERLAP, MAX_PRESET_BYTES, MAX_TOKENS, PreviousText,
     Restrictions, TokenSettings, TokenUsage, end_of_day, token_name,

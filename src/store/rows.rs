@@ -82,6 +82,8 @@ pub struct AccountRow {
     pub last_serial: u32,
     /// The password's PHC string, if it has one.
     pub password: Option<String>,
+    /// The text of [`crate::auth::SecondFactor`], if it has one.
+    pub second_factor: Option<String>,
 }
 
 impl From<AccountRow> for Account {
@@ -91,6 +93,7 @@ impl From<AccountRow> for Account {
             email: row.email,
             created: clock::from_milliseconds(row.created),
             has_password: row.password.is_some(),
+            has_second_factor: row.second_factor.is_some(),
         }
     }
 }
@@ -100,7 +103,9 @@ impl Row {
     pub fn memory(&self) -> usize {
         let texts = match self {
             Row::Account(account) => {
-                account.email.len() + account.password.as_ref().map_or(0, String::len)
+                let texts = [&account.password, &account.second_factor];
+                let texts = texts.into_iter().flatten().map(String::len);
+                account.email.len() + texts.sum::<usize>()
             }
             Row::Token { token, .. } => token.settings.name.len() + token.settings.preset.len(),
             Row::Day { day, .. } => day.format.len(),

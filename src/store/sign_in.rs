@@ -8,16 +8,31 @@ use super::account::Account;
 use super::engine::{Command, Outcome};
 use super::error::{OwnerError, Result, SignInError, StoreError};
 use super::rows::AccountRow;
-use crate::auth::{self, AccountId, Code, CodeHash, Email, Origin, Password, Wait};
+use crate::auth::{self, AccountId, Code, CodeHash, Email, Origin, Password, Ticket, Wait};
+
+/// The outcome of a right password.
+#[derive(Debug)]
+pub enum SignIn {
+    /// The account is signed in.
+    Done(Account),
+    /// It has a second factor: [`Store::sign_in_by_code`] takes this ticket.
+    NeedsCode {
+        /// The ticket.
+        ticket: String,
+    },
+}
 
 impl Store {
-    /// [`Store::sign_in_from`] without a device cookie.
+    /// [`Store::sign_in_from`] without a device cookie, of an account without a second factor.
     #[cfg(test)]
     pub(crate) fn sign_in(&self, email: &str, password: &str) -> Result<Account, SignInError> {
-        self.sign_in_from(None, email, password)
+        match self.sign_in_from(None, email, password)? {
+            SignIn::Done(account) => Ok(account),
+            SignIn::NeedsCode { .. } => panic!("the account has a second factor"),
+        }
     }
 
-    /// The account with this e-mail address and this password.
+    /// Signs in with this e-mail address and this password.
     ///
     /// After five failures in a row, an address has to wait, longer each time and up to 15 minutes,
     /// whether there is such an account or not. Meanwhile even the right password is not accepted.
@@ -32,27 +47,39 @@ impl Store {
         device_cookie: Option<&str>,
         email: &str,
         password: &str,
-    ) -> Result<Account, SignInError> {
+    ) -> Result<SignIn, SignInError> {
         // No account can have such an address, so a quick answer reveals nothing.
         let email = Email::parse(email).map_err(|_| SignInError::Wrong)?;
         let account = self.read(|engine| engine.account_by_email(&email))?;
-        let device = device_cookie
-            .zip(account.as_ref())
-            .and_then(|(cookie, account)| {
-                let hash = account.password.as_deref()?;
-                auth::verify_device_cookie(cookie, &self.secret, account.id, hash)
-            });
-        let origin = device.map_or(Origin::Unknown, Origin::Device);
-        self.begin_attempt(&email, origin)?
-            .map_err(|wait| SignInError::TooMany {
-                retry_after: wait.seconds,
-            })?;
+        let origin = self.origin(device_cookie, account.as_ref());
+        self.begin_attempt(&email, origin)??;
         let hash = account.as_ref().and_then(|it| it.password.as_deref());
         if !self.passwords.verify(password, hash)? {
             return Err(SignInError::Wrong);
         }
+        let account = account.ok_or(SignInError::Wrong)?;
+        if account.second_factor.is_some() {
+            // The attempt counts on until the code is given: a thief who has the password must not
+            // clear the count of wrong codes by it.
+            let hash = account.password.as_deref().unwrap_or_default();
+            let ticket = Ticket::issue(&self.secret, account.id, hash, self.clock.now());
+            return Ok(SignIn::NeedsCode { ticket });
+        }
         self.forget_attempts(&email, origin)?;
-        account.map(Account::from).ok_or(SignInError::Wrong)
+        Ok(SignIn::Done(account.into()))
+    }
+
+    /// Where an attempt comes from: a known browser, if the device cookie is one of the account's.
+    pub(super) fn origin(
+        &self,
+        device_cookie: Option<&str>,
+        account: Option<&AccountRow>,
+    ) -> Origin {
+        let device = device_cookie.zip(account).and_then(|(cookie, account)| {
+            let hash = account.password.as_deref()?;
+            auth::verify_device_cookie(cookie, &self.secret, account.id, hash)
+        });
+        device.map_or(Origin::Unknown, Origin::Device)
     }
 
     /// The value of a device cookie for a browser that has just signed in to the account: 43
@@ -176,7 +203,7 @@ impl Store {
     }
 
     /// The account that is signed in by this cookie and has this password, and the cookie's hash.
-    fn verify_owner(
+    pub(super) fn verify_owner(
         &self,
         cookie: &str,
         password: &str,
@@ -192,10 +219,7 @@ impl Store {
         // damaged.
         let email = Email::parse(&account.email).map_err(StoreError::Failed)?;
         let origin = Origin::Session(session);
-        self.begin_attempt(&email, origin)?
-            .map_err(|wait| OwnerError::TooMany {
-                retry_after: wait.seconds,
-            })?;
+        self.begin_attempt(&email, origin)??;
         let hash = account.password.as_deref();
         if !self.passwords.verify(password, hash)? {
             return Err(OwnerError::Wrong);
@@ -205,7 +229,7 @@ impl Store {
     }
 
     /// Begins an attempt with a password, which counts as failed until [`Store::forget_attempts`].
-    fn begin_attempt(&self, email: &Email, origin: Origin) -> Result<Result<(), Wait>> {
+    pub(super) fn begin_attempt(&self, email: &Email, origin: Origin) -> Result<Result<(), Wait>> {
         if self.is_shared {
             let key = auth::attempt_key(&self.secret, email, origin);
             let now = self.clock.now();

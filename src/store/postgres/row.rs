@@ -18,14 +18,21 @@ use crate::store::usage::{UsageDay, UsageEntry, UsageTotals};
 
 /// A row of `accounts`.
 pub fn account_columns(account: &AccountRow) -> impl Columns<'_> {
-    let (created, last_serial, email, password) = columns::of_account(account);
-    (account.id, email, created, last_serial, password)
+    let (created, last_serial, email, password, second_factor) = columns::of_account(account);
+    (
+        account.id,
+        email,
+        created,
+        last_serial,
+        password,
+        second_factor,
+    )
 }
 
 /// A row of `accounts`.
 pub fn account(row: &mut Fields<'_>) -> Result<AccountRow> {
-    let (id, email, created, last_serial, password) = row.read()?;
-    let columns = (created, last_serial, email, password);
+    let (id, email, created, last_serial, password, second_factor) = row.read()?;
+    let columns = (created, last_serial, email, password, second_factor);
     Ok(columns::account(id, columns))
 }
 

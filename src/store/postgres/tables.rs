@@ -41,7 +41,8 @@ tables! {
     ACCOUNTS "accounts" 1:
         id Int, email Text, created Int,
         last_serial Int,     // the last serial number of its tokens
-        password MaybeText;  // a PHC string; NULL if the account cannot sign in
+        password MaybeText,  // a PHC string; NULL if the account cannot sign in
+        second_factor MaybeText;
 
     /// Tokens.
     TOKENS "tokens" 2:

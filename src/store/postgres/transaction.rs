@@ -92,7 +92,9 @@ impl Transaction for SqlRows<'_> {
     async fn put_account(&mut self, account: &AccountRow) -> Result<()> {
         // An upsert of the unique e-mail address would keep conversions waiting, which lock the
         // account's key.
-        let sql = "UPDATE accounts SET email = $2, last_serial = $3, password = $4 WHERE id = $1";
+        let sql =
+            "UPDATE accounts SET email = $2, last_serial = $3, password = $4, second_factor = $5
+                   WHERE id = $1";
         if self
             .link
             .execute(
@@ -101,7 +103,8 @@ impl Transaction for SqlRows<'_> {
                     account.id,
                     &*account.email,
                     account.last_serial,
-                    account.password.clone()
+                    account.password.clone(),
+                    account.second_factor.clone()
                 ],
             )
             .await?

@@ -4,18 +4,19 @@
 //! accounts   key    0  8  account, u64
 //!            value  0  1  length n of the e-mail, 1 to 253; for 254: the bytes 254, 254, 0, and
 //!                         everything that follows lies two bytes further on
-//!                   1  8  created, u64, milliseconds since the epoch
-//!                   9  4  last serial number of a token, u32
-//!                  13  n  e-mail, UTF-8
-//!                13+n  1  1 if there is a password, else 0 and the end
-//!                14+n  .  the password's hash as a PHC string, to the end
+//!                   1  1  length m of the password's part, 1 to 253, likewise
+//!                   2  8  created, u64, milliseconds since the epoch
+//!                  10  4  last serial number of a token, u32
+//!                  14  n  e-mail, UTF-8
+//!                14+n  m  1 and the password's hash as a PHC string; 0 if there is none
+//!              14+n+m  .  1 and the text of `auth::SecondFactor`, to the end; 0 if there is none
 //!
 //! emails     key    0  n  e-mail, UTF-8
 //!            value  0  8  account, u64
 //! ```
 //!
 //! Numbers have their least significant byte first. The value of `accounts` is redb's tuple
-//! `(u64, u32, &str, Option<&str>)`.
+//! `(u64, u32, &str, Option<&str>, Option<&str>)`.
 //!
 //! An account's number is the millisecond of its creation, or the last number given plus one,
 //! whichever is greater. So it is never given again: not after the account's deletion, and not when
@@ -76,21 +77,25 @@ mod tests {
     #[test]
     fn the_value_has_the_layout_that_is_drawn() {
         let drawn = [
-            &[1][..],                  // length of the e-mail
+            &[1, 3][..],               // lengths of the e-mail and of the password's part
             &[2, 0, 0, 0, 0, 0, 0, 0], // created
             &[3, 0, 0, 0],             // last serial number
             b"e",                      // e-mail
             &[1],                      // there is a password
             b"$p",                     // its hash
+            &[1],                      // there is a second factor
+            b"n",                      // its text
         ];
-        assert_eq!(bytes((2, 3, "e", Some("$p"))), drawn.concat());
-        assert_eq!(
-            bytes((2, 3, "e", None)),
-            [&drawn[..4].concat()[..], &[0]].concat()
-        );
+        assert_eq!(bytes((2, 3, "e", Some("$p"), Some("n"))), drawn.concat());
+        let rest = drawn[1..4].concat();
+        let without = [&[1, 1], &rest[..], &[0, 0]].concat();
+        assert_eq!(bytes((2, 3, "e", None, None)), without);
         let longest = "e".repeat(254);
-        assert_eq!(bytes((2, 3, &longest, None))[..4], [254, 254, 0, 2]);
-        assert_eq!(bytes((2, 3, &longest[1..], None))[..2], [253, 2]);
+        assert_eq!(
+            bytes((2, 3, &longest, None, None))[..5],
+            [254, 254, 0, 1, 2]
+        );
+        assert_eq!(bytes((2, 3, &longest[1..], None, None))[..3], [253, 1, 2]);
     }
 
     fn bytes(value: AccountColumns<'_>) -> Vec<u8> {

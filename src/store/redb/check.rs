@@ -98,7 +98,7 @@ impl Check<'_> {
         let emails = self.read.open_table(EMAILS)?;
         for row in accounts.iter()? {
             let (id, value) = row?;
-            let (id, (_, _, email, _)) = (id.value(), value.value());
+            let (id, (_, _, email, ..)) = (id.value(), value.value());
             if emails.get(email)?.map(|owner| owner.value()) != Some(id) {
                 let what = "accounts not found by their e-mail address";
                 self.fault(what, format!("{id} {email}"));
@@ -317,11 +317,12 @@ mod tests {
             (
                 &[
                     "accounts not found by their e-mail address: 1 (",
+                    "accounts with a damaged second factor: 1 (",
                     "accounts with an invalid e-mail address: 1 (",
                     "e-mail addresses without their account: 1 (",
                 ],
                 |write, a, _| {
-                    let value = (a, 0, "nowhere", None);
+                    let value = (a, 0, "nowhere", None, Some("x"));
                     Ok(write.open_table(ACCOUNTS)?.insert(a, value).map(drop)?)
                 },
             ),

@@ -2,7 +2,7 @@
 
 use super::disk::Disk;
 use super::entry;
-use crate::auth::{AccountId, Email};
+use crate::auth::{AccountId, Email, Nonce, Proof, SecondFactor};
 use crate::store::account::Account;
 use crate::store::clock;
 use crate::store::engine::{Command, Engine, Outcome, PageRange, TokenChange};
@@ -47,6 +47,7 @@ on_each_engine! {
     conversions_are_counted_by_their_token
     a_password_is_replaced_only_if_it_is_the_verified_one
     an_address_is_replaced_unless_it_is_taken
+    a_code_of_a_second_factor_is_spent_once
     sessions_start_move_and_end
     ended_sessions_are_swept
     sessions_are_listed_and_ended_by_their_account
@@ -433,6 +434,38 @@ fn an_address_is_replaced_unless_it_is_taken(engine: &dyn Engine) {
     assert!(one(engine, set(other.id, "owner@example.org", None)).changed());
     let session = engine.session(&[1; 32]).unwrap().unwrap();
     assert_eq!(session.account.email, "new@example.org");
+}
+
+fn a_code_of_a_second_factor_is_spent_once(engine: &dyn Engine) {
+    let id = account(engine, "owner@example.org", 1000).id;
+    let (factor, codes) = SecondFactor::new(Nonce::random().unwrap(), 7).unwrap();
+    let set = |factor: Option<&SecondFactor>, verified: Option<&str>| Command::SetSecondFactor {
+        account: id,
+        factor: factor.cloned(),
+        verified: verified.map(str::to_owned),
+    };
+    let spend = |proof, password: Option<&str>| Command::SpendCode {
+        account: id,
+        proof,
+        password_hash: password.map(str::to_owned),
+    };
+    let recovery = Proof::recovery(&codes[0]).unwrap();
+    assert!(!one(engine, spend(recovery, Some("$a"))).changed(), "off");
+    assert!(!one(engine, set(Some(&factor), Some("$b"))).changed());
+    let turned_on = one(engine, set(Some(&factor), None)).account();
+    assert!(turned_on.unwrap().has_second_factor);
+    for (period, is_spent) in [(7, false), (9, true), (9, false), (8, false)] {
+        let spent = one(engine, spend(Proof::Period(period), None));
+        assert_eq!(spent.changed(), is_spent, "{period}");
+    }
+    one(engine, start([1; 32], id, 100, 0));
+    assert!(one(engine, spend(recovery, Some("$a"))).changed());
+    assert!(!has_session(engine, &[1; 32]));
+    assert!(!one(engine, spend(recovery, Some("$b"))).changed());
+    let row = engine.account(id).unwrap().unwrap();
+    assert_eq!(row.password.as_deref(), Some("$a"));
+    assert!(one(engine, set(None, Some("$a"))).changed());
+    assert_eq!(engine.account(id).unwrap().unwrap().second_factor, None);
 }
 
 fn sessions_start_move_and_end(engine: &dyn Engine) {

@@ -92,7 +92,7 @@ fn guesses_from_unknown_browsers_do_not_make_a_known_one_wait() {
         assert!(has_to_wait(unknown), "{unknown:?}");
     }
     let signed_in = store.sign_in_from(Some(&own), EMAIL, "correct horse");
-    assert_eq!(signed_in.unwrap(), owner);
+    assert!(matches!(signed_in.unwrap(), SignIn::Done(account) if account == owner));
     assert!(
         has_to_wait(None),
         "the owner's success cleared the count of unknown browsers"
@@ -240,7 +240,7 @@ fn the_owner_changes_the_address_and_everything_else_stays() {
     drop(store);
     let store = folder.store();
     let signed_in = store.sign_in_from(Some(&device), NEW, PASSWORD);
-    assert_eq!(signed_in.unwrap(), changed);
+    assert!(matches!(signed_in.unwrap(), SignIn::Done(account) if account == changed));
     store.create_account(EMAIL, None).expect("it is free again");
     let findings = store.snapshot().unwrap().check().unwrap();
     assert_eq!(findings.problems, [""; 0]);

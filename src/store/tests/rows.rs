@@ -4,7 +4,7 @@
 mod postgres;
 
 use super::Folder;
-use crate::auth::{AccountId, Email};
+use crate::auth::{AccountId, Email, SecondFactor};
 use crate::store::clock;
 use crate::store::engine::{Command, Engine, OldRows, Outcome, PageRange, Snapshot, TokenChange};
 use crate::store::error::StoreError;
@@ -34,6 +34,18 @@ pub(crate) fn fill(engine: &dyn Engine, conversions: u64) {
     let busy = create(engine, "busy@example.org", Some("$argon2id$busy"), 1000);
     let swept = create(engine, "swept@example.org", None, 2000);
     let deleted = create(engine, "deleted@example.org", None, 3000);
+    let text = format!("{} 5 {}", "1".repeat(22), "2".repeat(43));
+    let factor = SecondFactor::parse(&text);
+    assert!(factor.is_some());
+    let (account, verified) = (busy, None);
+    one(
+        engine,
+        Command::SetSecondFactor {
+            account,
+            factor,
+            verified,
+        },
+    );
     // The clock was set back.
     create(engine, "plain@example.org", Some("$argon2id$plain"), 500);
     for (code, end) in CODES.into_iter().zip([7000, 8000]) {

@@ -346,7 +346,7 @@ fn few_entries_of_a_long_history_are_found_at_once() {
         email: "owner@example.org".to_owned(),
         created: 5,
         last_serial: 0,
-        password: None,
+        ..AccountRow::default()
     }));
     let entry = |day: u32, i: u64| UsageEntry {
         format: (if day % 20 == 3 && i % 1000 == 7 {
