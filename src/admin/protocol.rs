@@ -11,6 +11,7 @@
 //! {"restrict":{"email":"a@example.org","disable":true}}  "changed"
 //! {"email":{"email":"a@example.org","new":"b@..."}}      "changed"
 //! {"password":{"email":"a@example.org","password":"b"}}  "changed"
+//! {"second_factor_off":{"email":"a@example.org"}}        "changed"
 //! {"delete":{"email":"a@example.org"}}                   "changed"
 //! "invite"                                               {"text":"a code"}
 //! "check"                                                {"checked":{"accounts":1, ...}}
@@ -108,6 +109,12 @@ pub enum AdminRequest {
         /// The new one.
         password: String,
     },
+    /// Turn the account's second factor off.
+    #[serde(rename = "second_factor_off")]
+    SecondFactorOff {
+        /// Its address.
+        email: String,
+    },
     /// Delete the account.
     Delete {
         /// Its address.
@@ -157,6 +164,8 @@ pub struct AccountUsage {
     pub this_month: u64,
     /// The limits that the operator has set for it.
     pub restrictions: Restrictions,
+    /// Whether signing in needs a code beside the password.
+    pub has_second_factor: bool,
     /// Its tokens that are not deleted, oldest first.
     pub tokens: Vec<TokenUsage>,
 }
@@ -263,15 +272,30 @@ fn try_answer(store: &Store, request: AdminRequest) -> Result<Answer, String> {
             })?;
             Ok(Answer::Changed)
         }
+        AdminRequest::SecondFactorOff { email } => {
+            turn_off_second_factor(store, &find(store, &email)?)
+        }
         AdminRequest::Delete { email } => {
             let account = find(store, &email)?;
-            if store.delete_account(account.id).map_err(sentence)? {
-                Ok(Answer::Changed)
-            } else {
-                Err(unknown(&email))
-            }
+            changed(store.delete_account(account.id), &email)
         }
     }
+}
+
+fn turn_off_second_factor(store: &Store, account: &Account) -> Result<Answer, String> {
+    let email = &account.email;
+    if !account.has_second_factor {
+        return Err(format!("the account {email} has no second factor"));
+    }
+    changed(store.remove_second_factor(account.id), email)
+}
+
+/// The answer to a change, which is not made if there is no such account any more.
+fn changed(done: Result<bool, StoreError>, email: &str) -> Result<Answer, String> {
+    let is_done = done.map_err(sentence)?;
+    is_done
+        .then_some(Answer::Changed)
+        .ok_or_else(|| unknown(email))
 }
 
 fn sentence(error: impl std::error::Error) -> String {
@@ -315,6 +339,7 @@ fn usage(store: &Store, account: &Account) -> Result<AccountUsage, StoreError> {
         totals: store.usage_totals(id)?,
         this_month: store.usage_in_month(id, None, store.now())?.conversions,
         restrictions: store.restrictions(id)?.unwrap_or_default(),
+        has_second_factor: account.has_second_factor,
         tokens: tokens(store, account)?,
     })
 }

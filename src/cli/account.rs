@@ -148,6 +148,15 @@ fn request(action: &Action, streams: &mut Streams<'_>) -> Result<(AdminRequest, 
                 account.email.trim()
             ),
         )),
+        Action::SecondFactorOff(account) => Ok((
+            AdminRequest::SecondFactorOff {
+                email: email(account),
+            },
+            format!(
+                "the second factor of {} is off: its password alone signs in",
+                account.email.trim()
+            ),
+        )),
         Action::Delete(Delete { account, yes }) => {
             let name = &account.email;
             if !yes {
@@ -213,6 +222,7 @@ fn print_usage(usage: &AccountUsage, streams: &mut Streams<'_>) -> Result<(), St
         totals,
         this_month,
         restrictions,
+        has_second_factor,
         tokens,
     } = usage;
     let saved = totals.saved_percent();
@@ -227,6 +237,7 @@ fn print_usage(usage: &AccountUsage, streams: &mut Streams<'_>) -> Result<(), St
         ("limit a minute", limit(per_minute)),
         ("limit a month", limit(restrictions.monthly)),
         ("disabled", restrictions.disabled.is_some().to_string()),
+        ("second factor", has_second_factor.to_string()),
     ] {
         streams.print(&format!("{name}\t{value}"))?;
     }

@@ -24,6 +24,7 @@ mod local;
 mod page;
 mod preset;
 mod problems;
+mod second_factor;
 mod secrets;
 mod settings;
 mod sweep;

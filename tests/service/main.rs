@@ -28,6 +28,7 @@ mod openapi;
 mod operations;
 mod placeholder;
 mod resize;
+mod second_factor;
 mod sessions;
 mod systemd;
 mod tokens;

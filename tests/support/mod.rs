@@ -16,6 +16,7 @@ pub mod picture;
 pub mod postgres;
 pub mod service;
 pub mod store;
+pub mod totp;
 pub mod wasm;
 
 pub use postgres::skip;

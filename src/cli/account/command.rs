@@ -49,6 +49,10 @@ pub(super) enum Action {
     ///
     /// The password is the first line of standard input, or asked for twice at a terminal.
     Password(Email),
+    /// Turn the second factor of an account off, for an owner who has lost it.
+    ///
+    /// The recovery codes become void with it.
+    SecondFactorOff(Email),
     Delete(Delete),
 }
 
