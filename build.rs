@@ -14,6 +14,9 @@ mod asset_list;
 #[allow(dead_code, reason = "the program has the rest")]
 mod paths;
 
+#[path = "src/dashboard/highlight.rs"]
+mod highlight;
+
 #[path = "src/dashboard/markdown.rs"]
 mod markdown;
 

@@ -3,6 +3,7 @@
 
 use super::context::PageContext;
 use super::docs_list::{DOC_PAGES, DocPage, Reader};
+use super::docs_search::{Section, results, search_form, sections};
 use super::document::{Viewer, command, curl_command, document};
 use super::outcome::Outcome;
 use super::paths;
@@ -40,13 +41,23 @@ static RENDERED: LazyLock<Vec<Rendered>> = LazyLock::new(|| {
     DOC_PAGES.iter().map(page).collect()
 });
 
-/// The index of the documentation.
-pub fn docs_index(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
+/// The sections of all pages, for searches.
+static SECTIONS: LazyLock<Vec<Section>> = LazyLock::new(|| {
+    let pages = DOC_PAGES.iter().zip(&*RENDERED);
+    pages
+        .flat_map(|(page, rendered)| sections(&path_of(page), page.title, &rendered.article))
+        .collect()
+});
+
+/// The index of the documentation, and the sections that a search finds, if there is a query.
+pub fn docs_index(context: &PageContext<'_>, query: &str) -> Result<Outcome, StoreError> {
     let session = context.session()?;
     let token = token_for(context, session.as_ref())?;
     let curl = curl_command(context.base_url, &token);
     let content = html! {
         h1 { "Documentation" }
+        (search_form(paths::DOCS, query))
+        @if !query.trim().is_empty() { (results(&SECTIONS, query)) }
         section.card {
             (command(&html! { h2 { "One request" } }, "example", &curl))
             p.hint {
@@ -97,7 +108,7 @@ fn index_of(path: &str) -> Option<usize> {
 pub fn docs_page(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
     let path = context.target.split('?').next().unwrap_or_default();
     let Some(index) = index_of(path) else {
-        return docs_index(context);
+        return docs_index(context, "");
     };
     let (page, rendered) = (&DOC_PAGES[index], &RENDERED[index]);
     let session = context.session()?;
@@ -111,6 +122,7 @@ pub fn docs_page(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
     let content = html! {
         div.docs {
             aside {
+                (search_form(paths::DOCS, ""))
                 nav aria-label="Documentation" {
                     a href=(paths::DOCS) { "Documentation" }
                     ul {

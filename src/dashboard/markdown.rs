@@ -1,5 +1,6 @@
 //! Markdown as the files of `docs/` are written in, to HTML for the service's pages.
 
+use super::highlight::{escaped, highlight};
 use pulldown_cmark::{
     CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html,
 };
@@ -160,7 +161,11 @@ impl<'t> Page<'t, '_> {
             )
             .expect("a String takes all");
         }
-        let text = escaped(text.trim_end());
+        let language = match kind {
+            CodeBlockKind::Fenced(language) => language,
+            CodeBlockKind::Indented => "",
+        };
+        let text = highlight(language, text.trim_end());
         writeln!(
             html,
             "<pre tabindex=\"0\"><code id=\"{id}\">{text}</code></pre></div>"
@@ -237,11 +242,4 @@ fn text_of(events: &[Event<'_>]) -> String {
         _ => "",
     });
     text.collect()
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }

@@ -12,11 +12,14 @@ mod convert;
 mod convert_fields;
 mod docs;
 mod docs_list;
+mod docs_search;
 mod document;
 mod duration;
 mod failures;
 mod first_steps;
 mod forms;
+#[cfg(test)]
+mod highlight; // the build script has it
 mod history;
 mod history_view;
 mod outcome;

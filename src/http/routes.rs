@@ -426,8 +426,10 @@ pub const ROUTES: &[Route] = &[
     shown(paths::ACCOUNT_DELETED, |_, _| {
         Ok(dashboard::account_deleted())
     }),
-    shown(paths::DOCS, |context, _| {
-        Ok(dashboard::docs_index(context)?)
+    // `q` is a search.
+    shown(paths::DOCS, |context, query| {
+        let query = query.parameter("q")?.unwrap_or_default();
+        Ok(dashboard::docs_index(context, query)?)
     }),
     Route {
         is_at: Some(dashboard::is_docs_page),

@@ -62,6 +62,16 @@ fn values<'t>(text: &'t str, before: &str) -> Vec<&'t str> {
         .collect()
 }
 
+/// The page with its examples as they are read.
+fn without_highlights(page: &str) -> String {
+    let classes = ["comment", "name", "text"];
+    let tags = classes.map(|class| format!("<span class=\"{class}\">"));
+    let text = tags
+        .iter()
+        .fold(page.to_owned(), |text, tag| text.replace(tag, ""));
+    text.replace("</span>", "")
+}
+
 /// A server, a browser that is signed in there, and the account's token.
 fn signed_in(server: &Server) -> (Visitor<'_>, String) {
     let answer = server
@@ -127,8 +137,8 @@ fn examples_have_the_masked_token_of_whoever_is_signed_in_and_of_nobody_else() {
             assert!(!page.text().contains(text), "{path} has {text}");
         }
     }
-    let api = owner.get("/docs/api");
-    assert!(api.text().contains(&line), "no {line}");
+    let api = without_highlights(owner.get("/docs/api").text());
+    assert!(api.contains(&line), "no {line}");
     let guest = Visitor {
         server: &server,
         cookie: None,
@@ -147,5 +157,59 @@ fn examples_have_the_masked_token_of_whoever_is_signed_in_and_of_nobody_else() {
             assert!(!is_there, "{path} has {inside}");
         }
     }
-    assert!(guest.get("/docs/api").text().contains(&line), "no {line}");
+    let api = without_highlights(guest.get("/docs/api").text());
+    assert!(api.contains(&line), "no {line}");
+}
+
+#[test]
+fn a_search_finds_sections_of_all_pages_and_leads_to_them() {
+    let server = Server::start();
+    let guest = Visitor {
+        server: &server,
+        cookie: None,
+    };
+    let found = guest.get("/docs?q=RECOVERY+codes");
+    let link = "/docs/security#second-factor-and-recovery-codes";
+    let first = values(found.text(), "<h3><a href=\"")[0];
+    assert_eq!(first, link, "{}", found.text());
+    let pages = guest.pages();
+    // Every page has its first section, and what links say is there.
+    for query in ["the", "webp", "a+b", "&quot;", "%C3%A9"] {
+        let found = guest.get(&format!("/docs?q={query}"));
+        assert_eq!(found.status, 200, "{query}");
+        for link in values(found.text(), "<h3><a href=\"") {
+            let (path, id) = link.split_once('#').unwrap_or((link, ""));
+            let page = pages[path].text();
+            assert!(
+                id.is_empty() || page.contains(&format!(" id=\"{id}\"")),
+                "{link}"
+            );
+        }
+    }
+    let nothing = guest.get("/docs?q=%3Cscript%3Enothing");
+    assert!(
+        nothing
+            .text()
+            .contains("No section has all of these words.")
+    );
+    assert!(!nothing.text().contains("<script>nothing"));
+    let long = guest.get(&format!("/docs?q={}", "x".repeat(1000)));
+    assert_eq!(long.status, 200);
+}
+
+#[test]
+fn code_is_highlighted() {
+    let server = Server::start();
+    let guest = Visitor {
+        server: &server,
+        cookie: None,
+    };
+    let page = guest.get("/docs/api");
+    for token in [
+        "<span class=\"name\">-H</span>",
+        "<span class=\"name\">&quot;",
+        "<span class=\"text\">&quot;",
+    ] {
+        assert!(page.text().contains(token), "{token}");
+    }
 }
