@@ -2,7 +2,6 @@
 //! from these fields, so that nothing else of a file is in them.
 
 mod iptc;
-mod xml;
 mod xmp;
 
 pub use iptc::NAME as IPTC_NAME;
@@ -65,7 +64,7 @@ pub fn of_xmp(xmp: Option<&[u8]>, iptc: Option<&[u8]>) -> Option<Vec<u8>> {
     for (number, text) in sets.unwrap_or_default() {
         let set = lacking.iter().find(|(set, ..)| *set == number);
         if let Some(&(_, property, true)) = set {
-            properties.add_text(property, &text);
+            properties.add_text(property, text);
         }
     }
     properties.packet()

@@ -1,7 +1,10 @@
 //! Names, rights and licenses in XMP (ISO 16684-1): those that a packet has, and a packet of them
 //! alone.
 
-use super::xml::{Attributes, Part, Parts, escape, is_allowed, unescape};
+use quick_xml::escape::{escape, resolve_predefined_entity, unescape_with};
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::name::{LocalName, NamespaceResolver, ResolveResult};
+use quick_xml::reader::NsReader;
 
 /// The namespaces with the prefixes that they get. The first is that of RDF.
 const NAMESPACES: [(&str, &str); 6] = [
@@ -81,12 +84,11 @@ impl Properties {
             Ok(packet) => packet,
             Err(error) => str::from_utf8(&packet[..error.valid_up_to()]).unwrap_or_default(),
         };
+        let mut xml = NsReader::from_str(valid);
         let mut reader = Reader::default();
-        for part in Parts(valid) {
-            if reader.take(part).is_none() {
-                break;
-            }
-        }
+        while let Ok(event) = xml.read_event()
+            && reader.take(&event, xml.resolver()).is_some()
+        {}
         reader.properties
     }
 
@@ -95,8 +97,8 @@ impl Properties {
     }
 
     /// Adds a value that is one text.
-    pub fn add_text(&mut self, property: usize, text: &str) {
-        self.add(property, vec![("", text.to_owned())]);
+    pub fn add_text(&mut self, property: usize, text: String) {
+        self.add(property, vec![("", text)]);
     }
 
     /// Adds a value, unless it is empty or there are too many.
@@ -140,6 +142,11 @@ impl Properties {
     }
 }
 
+/// Whether a document may have this character (XML 1.0, section 2.2).
+fn is_allowed(letter: char) -> bool {
+    !matches!(letter, '\0'..'\t' | '\u{b}' | '\u{c}' | '\u{e}'..' ' | '\u{fffe}' | '\u{ffff}')
+}
+
 fn write(name: &str, form: Form, items: &[Item], packet: &mut String) {
     let (array, attribute) = match form {
         Form::Text | Form::Resource => ("", ""),
@@ -150,23 +157,23 @@ fn write(name: &str, form: Form, items: &[Item], packet: &mut String) {
     let texts = items.iter().flatten();
     if form == Form::Resource {
         packet.extend(["<", name, " rdf:resource=\""]);
-        texts.for_each(|(_, text)| escape(text, packet));
+        texts.for_each(|(_, text)| packet.push_str(&escape(text)));
         packet.push_str("\"/>");
         return;
     }
     packet.extend(["<", name, ">"]);
     if array.is_empty() {
-        texts.for_each(|(_, text)| escape(text, packet));
+        texts.for_each(|(_, text)| packet.push_str(&escape(text)));
     } else {
         packet.extend(["<rdf:", array, ">"]);
         for item in items {
             packet.extend(["<rdf:li", attribute, ">"]);
             for (field, text) in item {
                 if field.is_empty() {
-                    escape(text, packet);
+                    packet.push_str(&escape(text));
                 } else {
                     packet.extend(["<plus:", field, ">"]);
-                    escape(text, packet);
+                    packet.push_str(&escape(text));
                     packet.extend(["</plus:", field, ">"]);
                 }
             }
@@ -177,16 +184,46 @@ fn write(name: &str, form: Form, items: &[Item], packet: &mut String) {
     packet.extend(["</", name, ">"]);
 }
 
-/// A name with its namespace: the prefix of [`NAMESPACES`], or nothing.
-type Name<'a> = (&'static str, &'a str);
+/// A name with the prefix of its namespace in [`NAMESPACES`]; both are empty if it is of no use.
+type Name = (&'static str, &'static str);
+
+/// All names that are of use.
+fn names() -> impl Iterator<Item = Name> {
+    let rdf = ["RDF", "Description", "li", "resource"].map(|name| ("rdf", name));
+    let properties = PROPERTIES.iter().flat_map(|(prefix, name, form)| {
+        let fields = match form {
+            Form::Structures(fields) => *fields,
+            _ => &[],
+        };
+        let fields = fields.iter().map(|field| ("plus", *field));
+        fields.chain([(*prefix, *name)])
+    });
+    rdf.into_iter().chain(properties)
+}
+
+fn resolve((namespace, local): (ResolveResult<'_>, LocalName<'_>)) -> Name {
+    let prefix = match namespace {
+        ResolveResult::Bound(namespace) => NAMESPACES
+            .iter()
+            .find(|(_, uri)| *uri == namespace.into_inner())
+            .map_or("", |(prefix, _)| *prefix),
+        _ => "",
+    };
+    let found = names().find(|name| *name == (prefix, local.into_inner()));
+    found.unwrap_or_default()
+}
+
+/// Replaces the predefined entities and references to characters; others are left out.
+fn unescape(text: &str) -> Option<String> {
+    let known = |name: &str| resolve_predefined_entity(name).or(Some(""));
+    let text = unescape_with(text, known).ok()?;
+    (text.len() <= MOST_BYTES).then(|| text.into_owned())
+}
 
 /// The elements that are open, and the property in which the reader is.
 #[derive(Default)]
-struct Reader<'a> {
-    open: Vec<Name<'a>>,
-    /// Declared prefixes: the number of elements around, the prefix in the packet, and ours, which
-    /// is empty if the namespace is none of [`NAMESPACES`].
-    prefixes: Vec<(usize, &'a str, &'static str)>,
+struct Reader {
+    open: Vec<Name>,
     /// The property, and the number of elements around it.
     property: Option<(usize, usize)>,
     /// The value, and the text of its innermost element.
@@ -195,46 +232,44 @@ struct Reader<'a> {
     properties: Properties,
 }
 
-impl<'a> Reader<'a> {
-    /// Takes a part; `None` if it nests deeper than any packet does.
-    fn take(&mut self, part: Part<'a>) -> Option<()> {
-        match part {
-            Part::Start(name, attributes, is_empty) => {
-                self.start(name, attributes)?;
-                if is_empty {
-                    self.end()?;
+impl Reader {
+    /// Takes a part of the document; `None` at its end, at a document type, whose entities can be
+    /// of any size, and where it nests deeper than any packet does.
+    fn take(&mut self, event: &Event<'_>, namespaces: &NamespaceResolver) -> Option<()> {
+        match event {
+            Event::Start(tag) => self.start(tag, namespaces)?,
+            Event::Empty(tag) => {
+                self.start(tag, namespaces)?;
+                self.end()?;
+            }
+            Event::End(_) => self.end()?,
+            Event::Text(text) => self.add_text(text),
+            Event::CData(text) => self.add_text(text),
+            Event::GeneralRef(name) => {
+                if let Some(text) = unescape(&format!("&{};", &**name)) {
+                    self.add_text(&text);
                 }
             }
-            Part::End => self.end()?,
-            Part::Text(text) if self.has_place(text) => unescape(text, &mut self.text),
-            Part::Verbatim(text) if self.has_place(text) => self.text.push_str(text),
-            Part::Text(_) | Part::Verbatim(_) => {}
+            Event::Eof | Event::DocType(_) => return None,
+            Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
         }
         Some(())
     }
 
-    /// Whether a text here is of a property, and not more than any of use.
-    fn has_place(&self, text: &str) -> bool {
-        self.property.is_some() && self.text.len() + text.len() <= MOST_BYTES
+    /// Adds a text that is of a property, and not more than any of use.
+    fn add_text(&mut self, text: &str) {
+        if self.property.is_some() && self.text.len() + text.len() <= MOST_BYTES {
+            self.text.push_str(text);
+        }
     }
 
-    fn start(&mut self, name: &'a str, attributes: Attributes<'a>) -> Option<()> {
+    fn start(&mut self, tag: &BytesStart<'_>, namespaces: &NamespaceResolver) -> Option<()> {
         const MOST_DEPTH: usize = 64;
-        const MOST_PREFIXES: usize = 128;
         let depth = self.open.len();
-        for (attribute, uri) in attributes.pairs() {
-            if let Some(prefix) = attribute.strip_prefix("xmlns:")
-                && self.prefixes.len() <= MOST_PREFIXES
-            {
-                let known = NAMESPACES.iter().find(|(_, known)| *known == uri);
-                let ours = known.map_or("", |(ours, _)| ours);
-                self.prefixes.push((depth, prefix, ours));
-            }
-        }
-        if depth == MOST_DEPTH || self.prefixes.len() > MOST_PREFIXES {
+        if depth == MOST_DEPTH {
             return None;
         }
-        let name = self.resolve(name);
+        let name = resolve(namespaces.resolve_element(tag.name()));
         let is_property = matches!(self.open[..], [.., ("rdf", "RDF"), ("rdf", "Description")]);
         if self.property.is_none() && is_property {
             self.property = property(name).map(|property| (property, depth));
@@ -243,20 +278,23 @@ impl<'a> Reader<'a> {
         self.text.clear();
         let is_description =
             name == ("rdf", "Description") && matches!(self.open.last(), Some(("rdf", "RDF")));
-        let is_usable = |(_, value): &(_, &str)| value.len() <= MOST_BYTES;
-        for (attribute, value) in attributes.pairs().filter(is_usable) {
-            let attribute = self.resolve(attribute);
-            let mut text = String::new();
+        for attribute in tag.attributes().with_checks(false) {
+            let attribute = attribute.ok()?;
+            let name = resolve(namespaces.resolve_attribute(attribute.key));
+            let Some(text) = Some(name)
+                .filter(|name| *name != Name::default())
+                .and_then(|_| unescape(&attribute.value))
+            else {
+                continue;
+            };
             if let Some((property, _)) = self.property {
-                if attribute == ("rdf", "resource") {
-                    unescape(value, &mut self.text);
-                } else if let Some(field) = field(property, attribute) {
-                    unescape(value, &mut text);
-                    self.add_field(field, &text);
+                if name == ("rdf", "resource") {
+                    self.text = text;
+                } else if let Some(field) = field(property, name) {
+                    self.add_field(field, text);
                 }
-            } else if is_description && let Some(property) = property(attribute) {
-                unescape(value, &mut text);
-                self.properties.add_text(property, &text);
+            } else if is_description && let Some(property) = property(name) {
+                self.properties.add_text(property, text);
             }
         }
         self.open.push(name);
@@ -269,52 +307,38 @@ impl<'a> Reader<'a> {
         if let Some((property, around)) = self.property {
             let text = std::mem::take(&mut self.text);
             if let Some(field) = field(property, name) {
-                self.add_field(field, &text);
+                self.add_field(field, text);
             } else if name == ("rdf", "li") || depth == around {
                 match PROPERTIES[property].2 {
                     Form::Structures(_) => {
                         let item = std::mem::take(&mut self.item);
                         self.properties.add(property, item);
                     }
-                    _ => self.properties.add_text(property, &text),
+                    _ => self.properties.add_text(property, text),
                 }
             }
             if depth == around {
                 self.property = None;
             }
         }
-        while self
-            .prefixes
-            .pop_if(|(declared, ..)| *declared >= depth)
-            .is_some()
-        {}
         Some(())
     }
 
     /// Adds a field of a structure, the first of its name.
-    fn add_field(&mut self, field: &'static str, text: &str) {
+    fn add_field(&mut self, field: &'static str, text: String) {
         if self.item.iter().all(|(name, _)| *name != field) && text.len() <= MOST_BYTES {
-            self.item.push((field, text.to_owned()));
+            self.item.push((field, text));
         }
-    }
-
-    fn resolve(&self, name: &'a str) -> Name<'a> {
-        let Some((prefix, local)) = name.split_once(':') else {
-            return ("", name);
-        };
-        let mut declared = self.prefixes.iter().rev();
-        let found = declared.find(|(_, declared, _)| *declared == prefix);
-        found.map_or(("", name), |(.., ours)| (ours, local))
     }
 }
 
-fn property(name: Name<'_>) -> Option<usize> {
+fn property(name: Name) -> Option<usize> {
     let mut properties = PROPERTIES.iter();
     properties.position(|(prefix, property, _)| (*prefix, *property) == name)
 }
 
 /// The name of a field of the property's structures, if it is kept.
-fn field(property: usize, (prefix, name): Name<'_>) -> Option<&'static str> {
+fn field(property: usize, (prefix, name): Name) -> Option<&'static str> {
     match PROPERTIES[property].2 {
         Form::Structures(fields) if prefix == "plus" => {
             fields.iter().copied().find(|field| *field == name)
