@@ -15,8 +15,8 @@ const SHOWN: [&str; 5] = ["quality", "max_bytes", "width", "effort", "watermark"
 /// What the encoder was measured at, in `benches/README.md`.
 const FIGURES: [(&str, &str); 3] = [
     (
-        "82 %",
-        "of libwebp's bytes for photographs that look the same, at the default effort",
+        "19 %",
+        "fewer bytes than libwebp's default at the same look, at medium effort, for photographs that nobody tuned on",
     ),
     (
         "90 %",
