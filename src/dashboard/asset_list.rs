@@ -17,7 +17,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// All files.
-pub static ASSETS: [Asset; 13] = [
+pub static ASSETS: [Asset; 14] = [
     // All pages have it.
     Asset {
         path: paths::STYLE,
@@ -36,18 +36,22 @@ pub static ASSETS: [Asset; 13] = [
         media_type: JAVASCRIPT,
         sources: &["script/theme.js"],
     },
-    // All pages but the next two have it, and work without.
+    // All pages but those of the next ones have it, and work without.
     Asset {
         path: paths::SCRIPT,
         media_type: JAVASCRIPT,
         sources: &["script/base.js"],
     },
-    // The scripts of the dashboard and of the page that converts contain the script of all pages,
-    // so that a page loads one.
+    // The scripts of single pages contain the script of all pages, so that a page loads one.
     Asset {
         path: paths::USAGE_SCRIPT,
         media_type: JAVASCRIPT,
         sources: &["script/base.js", "script/usage.js"],
+    },
+    Asset {
+        path: paths::TOKENS_SCRIPT,
+        media_type: JAVASCRIPT,
+        sources: &["script/base.js", "script/tokens.js"],
     },
     Asset {
         path: paths::CONVERT_SCRIPT,

@@ -78,6 +78,8 @@ paths! {
     SCRIPT = "/app.js";
     /// The script of the dashboard.
     USAGE_SCRIPT = "/usage.js";
+    /// The script of the page of all tokens.
+    TOKENS_SCRIPT = "/tokens.js";
     /// The script of the page that converts.
     CONVERT_SCRIPT = "/convert.js";
     /// The script of the start page.

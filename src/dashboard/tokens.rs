@@ -1,7 +1,7 @@
 //! The page of all tokens: their owner makes, changes, replaces and deletes them here.
 
 use super::context::{Form, SignedIn};
-use super::document::{Viewer, document};
+use super::document::{Viewer, document_with};
 use super::duration::amount;
 use super::forms::{alert, as_sentence, csrf_field, notice};
 use super::outcome::{Outcome, PageStatus};
@@ -25,6 +25,9 @@ const OVERLAPS: [(u64, &str); 5] = [
     (72, "after 72 hours"),
 ];
 
+/// The most tokens that are shown without a search field.
+const UNSEARCHED: usize = 10;
+
 const HOUR: Duration = Duration::from_hours(1);
 
 /// The page of all tokens. `done` and `number` give the notice of the last change.
@@ -32,7 +35,7 @@ pub fn tokens(context: &SignedIn<'_>, done: &str, number: &str) -> Result<Outcom
     let all = context.store.tokens(context.session.account.id)?;
     let done = Done::named(done).and_then(|done| done.sentence(&all, number));
     let news = notice(done.as_deref());
-    let page = page(context, &all, &Draft::default(), &news, false)?;
+    let page = page(context, &all, &Draft::default(), &news, None)?;
     Ok(Outcome::page(page))
 }
 
@@ -158,7 +161,7 @@ fn submit(
         Err(Refusal::Store(error)) => Err(error),
         Err(Refusal::Invalid(reason)) => {
             let all = context.store.tokens(context.session.account.id)?;
-            let page = page(context, &all, draft, &alert(Some(&reason)), true)?;
+            let page = page(context, &all, draft, &alert(Some(&reason)), Some(done))?;
             Ok(Outcome::page_with(page, PageStatus::Invalid))
         }
     }
@@ -282,16 +285,16 @@ fn last_day(end: SystemTime) -> String {
         .map_or(text.clone(), |(day, _)| day.to_owned())
 }
 
-/// The page, with the news on top. `is_refused` is whether the draft could not be used.
+/// The page with its news. `rejected` is the change that the draft could not be used for.
 fn page(
     context: &SignedIn<'_>,
     all: &[TokenUsage],
     draft: &Draft,
     news: &Markup,
-    is_refused: bool,
+    rejected: Option<Done>,
 ) -> Result<Markup, StoreError> {
     let (deleted, living): (Vec<_>, Vec<_>) = all.iter().partition(|it| it.deleted.is_some());
-    let is_new = draft.token.is_none();
+    let is_new = rejected == Some(Done::Created);
     let today = last_day(context.store.now());
     let mut rows = Vec::new();
     for usage in &living {
@@ -301,24 +304,31 @@ fn page(
         rows.push(token_row(context, usage, draft, is_changed)?);
     }
     let content = html! {
-        h1 { "Tokens" }
+        div.title {
+            h1 { "Tokens" }
+            // It opens the dialog. Without a script the dialog is a card of the page instead.
+            button #create type="button" { "Create token" }
+        }
         p {
             "A token for each place that converts: each can be named, limited, given parameters, replaced and deleted \
              by itself. All of them convert; only " code { "default" } " reads the usage history."
         }
-        (news)
-        section.card.token #new {
-            details open[is_new && is_refused] {
+        @if !is_new { (news) }
+        dialog.card.token #new aria-labelledby="create" {
+            details open[is_new] {
                 summary.button { "Create token" }
+                @if is_new { (news) }
                 @if living.len() >= MAX_TOKENS {
                     p { "An account has at most " (MAX_TOKENS) " tokens; delete one first." }
                 } @else {
                     @let empty = Draft::default();
-                    (settings_form(paths::CREATE_TOKEN, &context.session, if is_new { draft } else { &empty }, "new", &today))
+                    @let draft = if is_new { draft } else { &empty };
+                    (settings_form(paths::CREATE_TOKEN, &context.session, draft, "new", &today))
                 }
             }
         }
         section.card {
+            @if living.len() > UNSEARCHED { (search_field()) }
             table.labelled.tokens {
                 thead {
                     tr {
@@ -331,7 +341,24 @@ fn page(
         }
         @if !deleted.is_empty() { (deleted_card(&deleted)) }
     };
-    Ok(document("Tokens", Viewer::of(&context.session), &content))
+    let viewer = Viewer::of(&context.session);
+    Ok(document_with(
+        paths::TOKENS_SCRIPT,
+        "Tokens",
+        viewer,
+        &content,
+    ))
+}
+
+/// The search over the rows. It is not visible without a script.
+fn search_field() -> Markup {
+    html! {
+        div #search {
+            label for="sought" { "Search by name or last characters" }
+            input #sought type="search" autocomplete="off" spellcheck="false";
+            p.hint #found role="status" {}
+        }
+    }
 }
 
 /// A token with its use, and a menu with all that can be done about it.

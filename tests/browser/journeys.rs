@@ -219,8 +219,8 @@ fn the_keyboard_is_enough() {
         focused.text() == "Create token"
     });
     browser.press(&[key::ENTER]);
-    tab_to(&browser, "its first field", |focused| {
-        focused.attribute("name").as_deref() == Some("name")
+    browser.until("the dialog's first field has the focus", || {
+        browser.focused().attribute("name").as_deref() == Some("name")
     });
     browser.type_keys("build server");
     browser.press(&[key::ENTER]);

@@ -221,7 +221,7 @@ fn a_token_is_made_replaced_and_deleted_by_its_forms() {
     };
     visitor::sign_up(&browser);
     browser.open("/tokens");
-    browser.click("#new summary");
+    browser.click("#create");
     browser.fill("#new input[name=name]", "shop");
     browser.click("#new button");
     browser.wait_for_text("The token shop is created.");
@@ -281,7 +281,7 @@ fn what_was_typed_outlasts_a_session_that_ends_in_another_tab() {
     };
     visitor::sign_up(&browser);
     browser.open("/tokens");
-    browser.click("#new summary");
+    browser.click("#create");
     browser.fill("#new input[name=name]", "shop");
     let [first, second] = browser.new_tab();
     browser.open("/dashboard");

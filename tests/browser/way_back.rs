@@ -68,7 +68,7 @@ fn common_passwords_and_days_that_are_over_are_rejected() {
     fill_in(&browser, PASSWORD);
     browser.wait_for_path("/dashboard");
     browser.open("/tokens");
-    browser.click("#new summary");
+    browser.click("#create");
     browser.fill("#new input[name=name]", "shop");
     let set = "const field = document.querySelector('#new [name=ends]'); \
          field.value = '2020-01-31'; return [field.checkValidity(), field.min.length]";

@@ -21,6 +21,7 @@ fn browsers_get_them_compressed_and_others_as_they_are() {
         "/convert.css",
         "/app.js",
         "/usage.js",
+        "/tokens.js",
         "/convert.js",
         "/start.js",
         "/browser/index.js",

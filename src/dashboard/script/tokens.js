@@ -1,0 +1,31 @@
+// The page of all tokens: the form of a new one is a dialog, and a field searches the rows.
+
+{
+  const button = document.getElementById("create"), dialog = document.getElementById("new");
+  const [details] = dialog.children, [summary, ...content] = details.children;
+  const heading = document.createElement("h2"), cancel = document.createElement("button");
+  heading.textContent = summary.textContent;
+  Object.assign(cancel, { type: "button", className: "secondary", textContent: "Cancel" });
+  cancel.addEventListener("click", () => dialog.close());
+  button.addEventListener("click", () => dialog.showModal());
+  details.replaceWith(heading, ...content);
+  (dialog.querySelector("form") ?? dialog).append(" ", cancel);
+  // The form was rejected, and is shown again with the reason.
+  if (details.open) dialog.showModal();
+}
+
+const search = document.getElementById("search");
+if (search) {
+  const field = search.querySelector("input"), found = document.getElementById("found");
+  const rows = [...all(".tokens tbody tr")];
+  const filter = () => {
+    const sought = field.value.trim().toLowerCase();
+    for (const row of rows) {
+      const texts = [row.querySelector("th").textContent, row.querySelector("[data-token]").value];
+      row.hidden = !texts.some((text) => text.toLowerCase().includes(sought));
+    }
+    const count = rows.filter((row) => !row.hidden).length;
+    found.textContent = sought && `${count} of ${rows.length} tokens`;
+  };
+  field.addEventListener("input", filter);
+}
