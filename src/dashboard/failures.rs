@@ -98,7 +98,7 @@ pub fn failures_card(
     let is_later_page = view.failed_before.is_some();
     html! {
         @if !page.failures.is_empty() || is_later_page {
-            section.card #failures data-utc {
+            section.card #failures {
                 div.title {
                     h2 { "Failed conversions" }
                     a href=(view.link(paths::FAILURES_CSV, &[])) { "Get as CSV" }

@@ -89,7 +89,7 @@ pub fn history(
             }
         },
         lists: html! {
-            section.card #history data-utc { (conversions(view, &page, is_filtered, tokens)) }
+            section.card #history { (conversions(view, &page, is_filtered, tokens)) }
             (failures_card(view, &failures, newest, tokens, context.problem_title))
         },
     })

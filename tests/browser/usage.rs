@@ -182,8 +182,21 @@ fn filters_hold_for_charts_history_and_export() {
     assert_eq!(csv.as_str().expect("text").lines().count(), 2, "{csv}");
 }
 
+/// The text and the title of a time, and the same moment by the browser's own calendar in Tokyo and
+/// in UTC.
+const ZONES: &str = "
+const time = document.querySelector(arguments[0]);
+const parts = (timeZone) => {
+    const two = '2-digit', style = { timeZone, hourCycle: 'h23', year: 'numeric' };
+    Object.assign(style, { month: two, day: two, hour: two, minute: two, second: two });
+    const parts = new Intl.DateTimeFormat('en', style).formatToParts(new Date(time.dateTime));
+    const part = (type) => parts.find((part) => part.type === type).value;
+    return `${part('year')}-${part('month')}-${part('day')} ${part('hour')}:${part('minute')}:${part('second')}`;
+};
+return [time.textContent, time.title, parts('Asia/Tokyo'), `${parts('UTC')} UTC`];";
+
 #[test]
-fn times_are_local_with_utc_on_hover_but_not_beside_charts() {
+fn times_are_local_with_utc_on_hover() {
     let server = Server::start();
     let options = Options {
         time_zone: "Asia/Tokyo",
@@ -194,23 +207,56 @@ fn times_are_local_with_utc_on_hover_but_not_beside_charts() {
     };
     let token = visitor::sign_up(&browser);
     convert(&server, &token, "png", 30);
-    // Hours from the first time to the second one, as far east of UTC as they are.
-    let hours = "const [first, second] = arguments[1] \
-             ? [/[\\d-]+ [\\d:]+/.exec(document.querySelector(arguments[0]).title)[0], document.querySelector(arguments[0]).textContent] \
-             : [document.querySelector(arguments[0]).textContent, document.querySelector(arguments[0]).title.slice(0, 19)]; \
-         const time = (text) => Date.parse(text.replace(' ', 'T') + 'Z'); \
-         return [(time(second) - time(first)) / 3600000, \
-             [first, second].includes(document.querySelector(arguments[0]).dateTime.replace('T', ' ').slice(0, 19))]";
-    browser.open("/tokens");
-    let seen = browser.run(hours, &[json!(".menu time"), json!(true)]);
-    assert_eq!(seen, json!([9, true]), "local, with UTC on hover");
+    let answer = server
+        .request("POST", &format!("/convert?token={token}"))
+        .header("Content-Type", "image/png")
+        .body(b"no picture".to_vec())
+        .send();
+    assert_eq!(answer.status, 400);
+    let zones = |path: &str, css: &str| -> [String; 4] {
+        browser.open(path);
+        serde_json::from_value(browser.run(ZONES, &[json!(css)])).expect("four texts")
+    };
+    for (path, css) in [
+        ("/dashboard", "#history time"),
+        ("/dashboard", "#reasons time"),
+        ("/dashboard", "#failures details time"),
+        ("/sessions", "[data-label^='Signed in'] time"),
+        ("/tokens", ".menu time"),
+    ] {
+        let seen = zones(path, css);
+        assert_eq!(seen[..2], seen[2..], "{path}: {css}");
+        let labels = "return [...document.querySelectorAll('th, [data-label]')] \
+             .map((cell) => (cell.dataset.label ?? '') + cell.textContent).join()";
+        let labels = browser.run(labels, &[]).to_string();
+        assert!(!labels.contains("(UTC)"), "{path}: {labels}");
+    }
+    // Words such as "2 minutes ago" have both times on hover.
+    for path in ["/tokens", "/sessions"] {
+        let [_, title, local, utc] = zones(path, "[data-label='Last used'] time");
+        assert_eq!(title, format!("{local} here, {utc}"), "{path}");
+    }
     browser.open("/dashboard");
-    let seen = browser.run(hours, &[json!("#history time"), json!(false)]);
-    assert_eq!(seen, json!([9, true]), "UTC, with local time on hover");
-    let heads = texts(&browser, "#history th");
-    assert!(heads.contains(&"Time (UTC)".to_owned()), "{heads:?}");
     let days = texts(&browser, ".filter label");
     assert!(days[0].contains("UTC"), "days are those of UTC: {days:?}");
+}
+
+#[test]
+fn without_script_times_are_utc() {
+    let server = Server::start();
+    let options = Options {
+        time_zone: "Asia/Tokyo",
+        ..Options::without_script()
+    };
+    let Some(browser) = Browser::start_with(&server, options) else {
+        return;
+    };
+    convert(&server, &visitor::sign_up(&browser), "png", 30);
+    browser.open("/dashboard");
+    let seen = browser.find("#history time");
+    let utc = seen.attribute("datetime").expect("it has one");
+    assert_eq!(seen.text(), utc.replace('T', " ").trim_end_matches('Z'));
+    assert!(texts(&browser, "#history th").contains(&"Time (UTC)".to_owned()));
 }
 
 #[test]

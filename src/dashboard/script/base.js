@@ -108,15 +108,12 @@ for (const time of all("time")) {
   const local = new Date(time.dateTime).toLocaleString("sv");
   if (time.title) {
     time.title = `${local} here, ${time.title}`;
-  } else if (time.closest("[data-utc]")) {
-    // Beside charts and filters of days in UTC.
-    time.title = `${local} here`;
   } else {
     time.title = time.textContent + " UTC";
     time.textContent = local;
   }
 }
-for (const cell of all(":is(th, [data-label]):not([data-utc] *)")) {
+for (const cell of all("th, [data-label]")) {
   if (cell.tagName === "TH" && !cell.children.length) cell.textContent = cell.textContent.replace(" (UTC)", "");
   else if (cell.dataset.label) cell.dataset.label = cell.dataset.label.replace(" (UTC)", "");
 }
