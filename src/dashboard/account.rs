@@ -3,7 +3,7 @@
 
 use super::context::{Form, SignedIn};
 use super::document::{Viewer, document, message};
-use super::forms::{alert, csrf_field, owner_failure};
+use super::forms::{alert, hidden_fields, owner_failure};
 use super::outcome::{Outcome, PageStatus, SessionChange};
 use super::paths;
 use super::second_factor::second_factor_card;
@@ -214,15 +214,6 @@ fn deletion_form(session: &Session, totals: &UsageTotals) -> Markup {
             }
             button.danger type="submit" { "Delete account" }
         }
-    }
-}
-
-/// The session's secret, and, for password managers, the address that the password belongs to.
-fn hidden_fields(session: &Session) -> Markup {
-    html! {
-        (csrf_field(&session.csrf))
-        input type="text" name="email" value=(session.account.email) autocomplete="username"
-            readonly hidden;
     }
 }
 

@@ -34,6 +34,15 @@ pub fn stale_form(session: &Session) -> Outcome {
     )
 }
 
+/// The session's secret, and, for password managers, the address that the password belongs to.
+pub fn hidden_fields(session: &Session) -> Markup {
+    html! {
+        (csrf_field(&session.csrf))
+        input type="text" name="email" value=(session.account.email) autocomplete="username"
+            readonly hidden;
+    }
+}
+
 /// The notice of the last action.
 pub fn notice(done: Option<&str>) -> Markup {
     html! {

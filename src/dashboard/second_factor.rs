@@ -2,7 +2,7 @@
 
 use super::context::{Form, SignedIn};
 use super::document::{Viewer, document};
-use super::forms::{alert, code_field, csrf_field, owner_failure};
+use super::forms::{alert, code_field, hidden_fields, owner_failure};
 use super::outcome::{Outcome, PageStatus};
 use super::paths;
 use super::qr_code::qr_code;
@@ -107,7 +107,7 @@ fn on_form(session: &Session, new: &NewSecondFactor) -> Markup {
         .collect();
     html! {
         form method="post" action=(paths::SECOND_FACTOR) {
-            (csrf_field(&session.csrf))
+            (hidden_fields(session))
             input type="hidden" name="nonce" value=(new.nonce);
             p { "Scan this with an authenticator app on your telephone, or type the key into it." }
             (qr_code(&url, "QR code of the key"))
@@ -126,7 +126,7 @@ fn off_form(session: &Session, left: usize) -> Markup {
             "For new codes, or for another telephone, turn it off and on again. That makes the old codes void."
         }
         form method="post" action=(paths::SECOND_FACTOR_OFF) {
-            (csrf_field(&session.csrf))
+            (hidden_fields(session))
             (password_field())
             button.danger type="submit" { "Turn it off" }
         }
