@@ -9,11 +9,11 @@ use super::predictor::Modes;
 use super::refinement::{self, Refined, Refinement};
 use super::subtract_green;
 use super::transformed::{Transform, Transformed};
-use crate::EncodeError;
 use crate::vp8l::estimate::Estimate;
 use crate::vp8l::greedy_parse;
 use crate::vp8l::options::LosslessOptions;
 use crate::vp8l::token::Tokens;
+use crate::{Effort, EncodeError};
 
 /// Base-2 logarithm of the side of the color transform's blocks.
 const COLOR_BITS: u32 = 4;
@@ -68,6 +68,7 @@ pub fn predict_thoroughly(
     options: &LosslessOptions<'_>,
 ) -> Result<Transformed, EncodeError> {
     let workers = options.workers;
+    let sparse = predict_sparsely(&pixels, width, options)?;
     let (mut first, _) = predict_blocks(workers.copy(&pixels)?, width, options)?;
     first.transforms.insert(0, Transform::SubtractGreen);
     let Some(Transform::Predictor(modes)) = first.transforms.last() else {
@@ -86,11 +87,37 @@ pub fn predict_thoroughly(
         predict_everywhere(&mut modes);
         let color = Some(COLOR_BITS);
         best.consider_refined(&pixels, width, modes.clone(), true, color, options)?;
+        if let Some(modes) = sparse {
+            best.consider_refined(&pixels, width, modes, true, color, options)?;
+        }
         subtract_green::undo(&mut pixels, workers)?;
         best.consider_refined(&pixels, width, modes, false, color, options)?;
     }
     workers.release(pixels)?;
     Ok(best.transformed)
+}
+
+/// Returns the modes that effort `medium` chooses, if they leave more than an eighth of the blocks
+/// without prediction: a few photographs repeat so much that this suits them best.
+fn predict_sparsely(
+    pixels: &[u32],
+    width: usize,
+    options: &LosslessOptions<'_>,
+) -> Result<Option<Modes>, EncodeError> {
+    let workers = options.workers;
+    let options = LosslessOptions {
+        effort: Effort::Medium,
+        ..*options
+    };
+    let (predicted, _) = predict_blocks(workers.copy(pixels)?, width, &options)?;
+    let modes = match predicted.transforms.last() {
+        Some(Transform::Predictor(modes)) if count_direct(modes) * 8 > modes.by_block.len() => {
+            Some(halved(modes, pixels, width))
+        }
+        _ => None,
+    };
+    workers.release(predicted.pixels)?;
+    Ok(modes)
 }
 
 /// Returns the number of blocks without prediction.
