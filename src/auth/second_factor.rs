@@ -118,7 +118,7 @@ impl Proof {
     }
 }
 
-/// What is stored of an account's second factor.
+/// The stored state of an account's second factor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecondFactor {
     /// The number from which the key is computed.

@@ -324,10 +324,12 @@ async fn spend_code<T: Transaction>(
         return Ok(Outcome::Unchanged);
     };
     let factor = row.second_factor.as_deref().and_then(SecondFactor::parse);
-    let Some(mut factor) = factor.filter(|factor| factor.clone().spend(proof)) else {
+    let Some(mut factor) = factor else {
         return Ok(Outcome::Unchanged);
     };
-    factor.spend(proof);
+    if !factor.spend(proof) {
+        return Ok(Outcome::Unchanged);
+    }
     row.second_factor = Some(factor.to_text());
     if let Some(hash) = password_hash {
         row.password = Some(hash.clone());

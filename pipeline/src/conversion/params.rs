@@ -37,7 +37,7 @@ pub struct Params {
     pub near_lossless: u8,
     /// The frames of a GIF that are converted (`animation`).
     pub animation: Animation,
-    /// What is kept of Exif, XMP and the ICC profile (`metadata`).
+    /// The parts of Exif, XMP and the ICC profile that are kept (`metadata`).
     pub metadata: Keep,
     /// Whether the conversion also gives a placeholder (`placeholder`).
     pub placeholder: bool,

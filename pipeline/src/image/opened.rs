@@ -399,7 +399,7 @@ impl<'a> Opened<'a> {
     /// The descriptions of which `keep` selects a part.
     ///
     /// # Errors
-    /// Those of which a part is selected are larger than any of use.
+    /// A part is selected of descriptions that are larger than any of use.
     fn described(&self, keep: Keep) -> Result<Described<'a>, DecodeError> {
         const MOST: usize = 8 << 20;
         let (exif, xmp) = (self.exif(), self.xmp());

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub(super) struct Flag {
     pub(super) names: &'static [&'static str],
     pub(super) values: usize,
-    /// What it does here, in one line of Markdown.
+    /// The flag's effect here, in one line of Markdown.
     pub(super) meaning: &'static str,
     set: Set,
 }
@@ -105,6 +105,34 @@ const fn flag(
 
 const NO_EFFECT: &str = "no effect: the encoder decides by the picture";
 
+// The flags that both programs have, with the same effect.
+const METHOD: Flag = flag(
+    &["-m"],
+    1,
+    "`effort`: 0 to 3 `low`, 4 `medium`, 5 `high`, 6 `max`",
+    Set::By(method),
+);
+const THREADS: Flag = flag(&["-mt"], 0, "no effect: all cores are used", Set::Whole);
+const QUIET: Flag = flag(
+    &["-quiet"],
+    0,
+    "prints nothing but errors",
+    Set::Switch(Switch::Quiet),
+);
+const VERBOSE: Flag = flag(
+    &["-v"],
+    0,
+    "prints times, too",
+    Set::Switch(Switch::Verbose),
+);
+const OUTPUT: Flag = flag(
+    &["-o"],
+    1,
+    "the output; `-` is standard output; without it nothing is written",
+    Set::Output,
+);
+const FILTER: Flag = flag(&["-f"], 1, NO_EFFECT, Set::Whole);
+
 /// The flags of `cwebp`.
 pub(super) const CWEBP: &[Flag] = &[
     flag(
@@ -143,12 +171,7 @@ pub(super) const CWEBP: &[Flag] = &[
         "`mode=lossless`, with `effort`: 0 to 2 `low`, 3 to 6 `medium`, 7 and 8 `high`, 9 `max`",
         Set::By(level),
     ),
-    flag(
-        &["-m"],
-        1,
-        "`effort`: 0 to 3 `low`, 4 `medium`, 5 `high`, 6 `max`",
-        Set::By(method),
-    ),
+    METHOD,
     flag(&["-segments"], 1, NO_EFFECT, Set::Whole),
     flag(
         &["-size"],
@@ -169,7 +192,7 @@ pub(super) const CWEBP: &[Flag] = &[
         Set::By(|_, _| Err("Error! Raw Y'CbCr samples (-s) are not read".to_owned())),
     ),
     flag(&["-sns"], 1, NO_EFFECT, Set::Whole),
-    flag(&["-f"], 1, NO_EFFECT, Set::Whole),
+    FILTER,
     flag(&["-sharpness"], 1, NO_EFFECT, Set::Whole),
     flag(&["-strong"], 0, NO_EFFECT, Set::Whole),
     flag(&["-nostrong"], 0, NO_EFFECT, Set::Whole),
@@ -192,7 +215,7 @@ pub(super) const CWEBP: &[Flag] = &[
         "`width` and `height` with `fit=fill` and `enlarge=true`; a 0 leaves a side open",
         Set::By(resize),
     ),
-    flag(&["-mt"], 0, "no effect: all cores are used", Set::Whole),
+    THREADS,
     flag(&["-low_memory"], 0, "no effect", Set::Whole),
     flag(&["-map"], 1, "no effect: there is no such map", Set::Whole),
     flag(
@@ -275,12 +298,7 @@ pub(super) const CWEBP: &[Flag] = &[
         "prints bytes and PSNR alone",
         Set::Switch(Switch::Short),
     ),
-    flag(
-        &["-quiet"],
-        0,
-        "prints nothing but errors",
-        Set::Switch(Switch::Quiet),
-    ),
+    QUIET,
     flag(
         &["-version"],
         0,
@@ -288,12 +306,7 @@ pub(super) const CWEBP: &[Flag] = &[
         Set::Print(Print::Version),
     ),
     flag(&["-noasm"], 0, "no effect", Set::Whole),
-    flag(
-        &["-v"],
-        0,
-        "prints times, too",
-        Set::Switch(Switch::Verbose),
-    ),
+    VERBOSE,
     flag(
         &["-progress"],
         0,
@@ -303,12 +316,7 @@ pub(super) const CWEBP: &[Flag] = &[
     flag(&["-jpeg_like"], 0, NO_EFFECT, Set::Whole),
     flag(&["-af"], 0, NO_EFFECT, Set::Whole),
     flag(&["-pre"], 1, NO_EFFECT, Set::Whole),
-    flag(
-        &["-o"],
-        1,
-        "the output; `-` is standard output; without it nothing is written",
-        Set::Output,
-    ),
+    OUTPUT,
 ];
 
 /// The flags of `gif2webp`.
@@ -327,12 +335,7 @@ pub(super) const GIF2WEBP: &[Flag] = &[
         "`quality`, rounded; 75 without it",
         Set::By(quality),
     ),
-    flag(
-        &["-m"],
-        1,
-        "`effort`: 0 to 3 `low`, 4 `medium`, 5 `high`, 6 `max`",
-        Set::By(method),
-    ),
+    METHOD,
     flag(
         &["-min_size"],
         0,
@@ -351,7 +354,7 @@ pub(super) const GIF2WEBP: &[Flag] = &[
         "no effect: frames hold what changes",
         Set::Whole,
     ),
-    flag(&["-f"], 1, NO_EFFECT, Set::Whole),
+    FILTER,
     flag(
         &["-metadata"],
         1,
@@ -359,31 +362,16 @@ pub(super) const GIF2WEBP: &[Flag] = &[
         Set::By(metadata),
     ),
     flag(&["-loop_compatibility"], 0, "no effect", Set::Whole),
-    flag(&["-mt"], 0, "no effect: all cores are used", Set::Whole),
+    THREADS,
     flag(
         &["-version"],
         0,
         "prints the version whose flags these are",
         Set::Print(Print::Version),
     ),
-    flag(
-        &["-v"],
-        0,
-        "prints times, too",
-        Set::Switch(Switch::Verbose),
-    ),
-    flag(
-        &["-quiet"],
-        0,
-        "prints nothing but errors",
-        Set::Switch(Switch::Quiet),
-    ),
-    flag(
-        &["-o"],
-        1,
-        "the output; `-` is standard output; without it nothing is written",
-        Set::Output,
-    ),
+    VERBOSE,
+    QUIET,
+    OUTPUT,
 ];
 
 /// Reads arguments as these programs do: flags and the input in any order, the last of several

@@ -12,7 +12,7 @@ pub struct Keep {
     /// Whether a profile of RGB is kept, in whose space the pixels then stay. Without one they
     /// become sRGB.
     pub profile: bool,
-    /// What is kept of Exif and XMP.
+    /// The parts of Exif and XMP that are kept.
     pub descriptions: Descriptions,
 }
 
