@@ -76,8 +76,26 @@ pub struct Chromium {
 impl Chromium {
     /// A new one, with an empty profile; `None` where Chromium or its driver is not installed.
     pub fn start(options: Options) -> Option<Chromium> {
-        let [driver, browser] = programs()?;
-        let turn = Turn::take();
+        /// A driver takes a free port of IPv6, and ends if that is not free in IPv4.
+        const DRIVERS: usize = 5;
+        let programs = programs()?;
+        let mut turn = Turn::take();
+        let mut said = String::new();
+        for _ in 0..DRIVERS {
+            match Chromium::try_start(programs, options, turn) {
+                Ok(chromium) => return Some(chromium),
+                Err(failed) => (turn, said) = failed,
+            }
+        }
+        panic!("{DRIVERS} drivers ended without saying their port: {said}");
+    }
+
+    /// Starts a driver with a browser. An error is what the driver said before it ended.
+    fn try_start(
+        [driver, browser]: [&str; 2],
+        options: Options,
+        turn: Turn,
+    ) -> Result<Chromium, (Turn, String)> {
         let folder = Folder::new();
         let mut driver = Command::new(driver)
             .arg("--port=0")
@@ -102,7 +120,15 @@ impl Chromium {
             .expect("sh starts");
         let held = watcher.stdin.take();
         let mut output = BufReader::new(driver.stdout.take().expect("its output is piped"));
-        let port = port(&mut output);
+        let port = match port(&mut output) {
+            Ok(port) => port,
+            Err(said) => {
+                drop(held);
+                watcher.wait().ok();
+                driver.wait().ok();
+                return Err((turn, said));
+            }
+        };
         // Read on, so that the driver never waits for a full pipe.
         thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
         let mut chromium = Chromium {
@@ -115,7 +141,7 @@ impl Chromium {
             _turn: turn,
         };
         chromium.begin(browser, options);
-        Some(chromium)
+        Ok(chromium)
     }
 
     /// Where downloads are put.
@@ -234,18 +260,20 @@ impl Drop for Turn {
     }
 }
 
-/// The port that the driver listens on, once it does.
-fn port(output: &mut impl BufRead) -> u16 {
+/// The port that the driver listens on, once it does. An error is what it said before it ended.
+fn port(output: &mut impl BufRead) -> Result<u16, String> {
     let mut told = String::new();
     loop {
         let before = told.len();
         let read = output.read_line(&mut told).expect("it writes UTF-8");
-        assert!(read > 0, "the driver does not say its port: {told}");
+        if read == 0 {
+            return Err(told);
+        }
         if let Some((_, port)) = told[before..].split_once(STARTED) {
             let digits = port.trim().trim_end_matches('.');
-            return digits
+            return Ok(digits
                 .parse()
-                .unwrap_or_else(|error| panic!("{error}: {port:?}"));
+                .unwrap_or_else(|error| panic!("{error}: {port:?}")));
         }
     }
 }

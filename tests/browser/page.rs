@@ -286,13 +286,13 @@ impl Browser {
     /// The text of the first element by this CSS selector.
     #[track_caller]
     pub fn text(&self, css: &str) -> String {
-        self.find(css).text()
+        as_text(&self.act(css, |element| element.read("text")))
     }
 
     /// The value of the first field by this CSS selector.
     #[track_caller]
     pub fn value(&self, css: &str) -> String {
-        self.find(css).property("value")
+        as_property(self.act(css, |element| element.read("property/value")))
     }
 
     /// Clicks at this place of the window, in pixels of CSS, by a mouse.
@@ -475,20 +475,21 @@ impl Browser {
         format!("{what}; the page {url} says:\n{text}")
     }
 
-    /// Does something with the first element by this selector, again while the page changes.
+    /// Does something with the first element by this selector, again while the page changes, and
+    /// gives what comes of it.
     #[track_caller]
-    fn act(&self, css: &str, action: impl Fn(&Element<'_>) -> Result<Value, Failure>) {
+    fn act(&self, css: &str, action: impl Fn(&Element<'_>) -> Result<Value, Failure>) -> Value {
         let last = RefCell::new(String::from("there is none"));
         wait_for(
             || match action(self.all(css).first()?) {
-                Ok(_) => Some(()),
+                Ok(value) => Some(value),
                 Err(failure) => {
                     *last.borrow_mut() = failure.to_string();
                     None
                 }
             },
             || self.complaint(&format!("{css}: {}", last.borrow())),
-        );
+        )
     }
 
     fn element(&self, value: &Value) -> Element<'_> {
@@ -531,18 +532,13 @@ impl Element<'_> {
     /// Its text, as far as it is seen.
     #[track_caller]
     pub fn text(&self) -> String {
-        let text = self.get("text");
-        text.as_str().expect("it is text").to_owned()
+        as_text(&self.get("text"))
     }
 
     /// Its property of this name as text; empty if it has none.
     #[track_caller]
     pub fn property(&self, name: &str) -> String {
-        match self.get(&format!("property/{name}")) {
-            Value::Null => String::new(),
-            Value::String(text) => text,
-            other => other.to_string(),
-        }
+        as_property(self.get(&format!("property/{name}")))
     }
 
     /// Its attribute of this name, if it has one.
@@ -586,7 +582,24 @@ impl Element<'_> {
 
     #[track_caller]
     fn get(&self, what: &str) -> Value {
-        let asked = format!("element/{}/{what}", self.id);
-        self.browser.must(self.browser.chromium.get(&asked))
+        self.browser.must(self.read(what))
+    }
+
+    fn read(&self, what: &str) -> Result<Value, Failure> {
+        let path = format!("element/{}/{what}", self.id);
+        self.browser.chromium.get(&path)
+    }
+}
+
+fn as_text(value: &Value) -> String {
+    value.as_str().expect("it is text").to_owned()
+}
+
+/// A property as text; empty if there is none.
+fn as_property(value: Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text,
+        other => other.to_string(),
     }
 }
