@@ -353,10 +353,9 @@ impl Boxes {
     fn add<const N: usize>(&self, columns: &mut [Column], row: &[u8]) {
         let table = &*LIGHT;
         let pixels = row.as_chunks::<N>().0;
-        let lane = 4 * self.lane..4 * self.lane + 4;
         if self.size == 1 && self.is_first {
             for (column, pixel) in columns.iter_mut().zip(pixels) {
-                column[lane.clone()].copy_from_slice(&light(pixel, table));
+                column.as_chunks_mut().0[self.lane] = light(pixel, table);
             }
             return;
         }
@@ -367,10 +366,11 @@ impl Boxes {
                     *sum += light;
                 }
             }
-            for (sum, above) in sum.iter_mut().zip(&column[lane.clone()]) {
+            let lane = &mut column.as_chunks_mut::<4>().0[self.lane];
+            for (sum, above) in sum.iter_mut().zip(&*lane) {
                 *sum += if self.is_first { 0.0 } else { *above };
             }
-            column[lane.clone()].copy_from_slice(&sum);
+            *lane = sum;
         }
     }
 }
