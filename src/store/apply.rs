@@ -6,7 +6,7 @@
 //! one statement.
 
 use super::clock;
-use super::engine::{Command, OldRows, Outcome, TokenChange};
+use super::engine::{AccountChange, Command, OldRows, Outcome, TokenChange};
 use super::failure::Failure;
 use super::rows::AccountRow;
 use super::session::{MAX_SESSIONS, SessionId, StoredSession};
@@ -15,7 +15,7 @@ use super::token::{
     next_serial,
 };
 use super::token_number::TokenNumber;
-use crate::auth::{AccountId, CodeHash, Email, Proof, SecondFactor};
+use crate::auth::{AccountId, CodeHash, Email, SecondFactor};
 
 /// The rows of a transaction. If a method fails, nothing of the transaction takes effect.
 pub trait Transaction {
@@ -155,30 +155,11 @@ pub async fn apply<T: Transaction>(rows: &mut T, command: &Command) -> Result<Ou
             Ok(Outcome::of_change(account.is_some()))
         }
         Command::ChangeTokens { account, change } => change_tokens(rows, *account, change).await,
-        Command::SetPassword {
+        Command::ChangeAccount {
             account,
-            password_hash,
+            change,
             verified,
-            kept_session,
-        } => {
-            let (verified, kept) = (verified.as_ref(), kept_session.as_ref());
-            set_password(rows, *account, password_hash, verified, kept).await
-        }
-        Command::SetEmail {
-            account,
-            email,
-            verified,
-        } => set_email(rows, *account, email, verified.as_ref()).await,
-        Command::SetSecondFactor {
-            account,
-            factor,
-            verified,
-        } => set_second_factor(rows, *account, factor.as_ref(), verified.as_ref()).await,
-        Command::SpendCode {
-            account,
-            proof,
-            password_hash,
-        } => spend_code(rows, *account, *proof, password_hash.as_ref()).await,
+        } => change_account(rows, *account, change, verified.as_ref()).await,
         Command::StartSession {
             cookie,
             account,
@@ -266,87 +247,51 @@ async fn create_account<T: Transaction>(
     Ok(Outcome::Account(row.into()))
 }
 
-async fn set_password<T: Transaction>(
+/// Changes an account, if it exists and its password is still the verified one.
+async fn change_account<T: Transaction>(
     rows: &mut T,
     id: AccountId,
-    password_hash: &str,
-    verified: Option<&String>,
-    kept_session: Option<&CodeHash>,
-) -> Result<Outcome, T::Error> {
-    let Some(mut row) = verified_account(rows, id, verified).await? else {
-        return Ok(Outcome::Unchanged);
-    };
-    row.password = Some(password_hash.to_owned());
-    rows.put_account(&row).await?;
-    end_sessions(rows, id, |cookie| Some(cookie) != kept_session).await?;
-    Ok(Outcome::Account(row.into()))
-}
-
-async fn set_second_factor<T: Transaction>(
-    rows: &mut T,
-    id: AccountId,
-    factor: Option<&SecondFactor>,
+    change: &AccountChange,
     verified: Option<&String>,
 ) -> Result<Outcome, T::Error> {
-    let Some(mut row) = verified_account(rows, id, verified).await? else {
-        return Ok(Outcome::Unchanged);
-    };
-    row.second_factor = factor.map(SecondFactor::to_text);
-    rows.put_account(&row).await?;
-    Ok(Outcome::Account(row.into()))
-}
-
-async fn set_email<T: Transaction>(
-    rows: &mut T,
-    id: AccountId,
-    email: &Email,
-    verified: Option<&String>,
-) -> Result<Outcome, T::Error> {
-    let Some(mut row) = verified_account(rows, id, verified).await? else {
-        return Ok(Outcome::Unchanged);
-    };
-    let owner = rows.account_of(email.as_str()).await?;
-    if owner.is_some_and(|owner| owner != id) {
-        return Ok(Outcome::EmailTaken);
-    }
-    email.as_str().clone_into(&mut row.email);
-    rows.put_account(&row).await?;
-    Ok(Outcome::Account(row.into()))
-}
-
-async fn spend_code<T: Transaction>(
-    rows: &mut T,
-    id: AccountId,
-    proof: Proof,
-    password_hash: Option<&String>,
-) -> Result<Outcome, T::Error> {
-    let Some(mut row) = rows.account(id).await? else {
-        return Ok(Outcome::Unchanged);
-    };
-    let factor = row.second_factor.as_deref().and_then(SecondFactor::parse);
-    let Some(mut factor) = factor else {
-        return Ok(Outcome::Unchanged);
-    };
-    if !factor.spend(proof) {
-        return Ok(Outcome::Unchanged);
-    }
-    row.second_factor = Some(factor.to_text());
-    if let Some(hash) = password_hash {
-        row.password = Some(hash.clone());
-        end_sessions(rows, id, |_| true).await?;
-    }
-    rows.put_account(&row).await?;
-    Ok(Outcome::Account(row.into()))
-}
-
-/// The account, if it exists and its password is still the verified one.
-async fn verified_account<T: Transaction>(
-    rows: &mut T,
-    id: AccountId,
-    verified: Option<&String>,
-) -> Result<Option<AccountRow>, T::Error> {
     let account = rows.account(id).await?;
-    Ok(account.filter(|account| verified.is_none() || verified == account.password.as_ref()))
+    let account = account.filter(|it| verified.is_none() || verified == it.password.as_ref());
+    let Some(mut row) = account else {
+        return Ok(Outcome::Unchanged);
+    };
+    match change {
+        AccountChange::Password { hash, kept_session } => {
+            row.password = Some(hash.clone());
+            end_sessions(rows, id, |cookie| Some(cookie) != kept_session.as_ref()).await?;
+        }
+        AccountChange::Email(email) => {
+            let owner = rows.account_of(email.as_str()).await?;
+            if owner.is_some_and(|owner| owner != id) {
+                return Ok(Outcome::EmailTaken);
+            }
+            email.as_str().clone_into(&mut row.email);
+        }
+        AccountChange::SecondFactor(factor) => {
+            row.second_factor = factor.as_ref().map(SecondFactor::to_text);
+        }
+        AccountChange::SpendCode {
+            proof,
+            password_hash,
+        } => {
+            let factor = row.second_factor.as_deref().and_then(SecondFactor::parse);
+            let spent = factor.and_then(|mut factor| factor.spend(*proof).then_some(factor));
+            let Some(factor) = spent else {
+                return Ok(Outcome::Unchanged);
+            };
+            row.second_factor = Some(factor.to_text());
+            if let Some(hash) = password_hash {
+                row.password = Some(hash.clone());
+                end_sessions(rows, id, |_| true).await?;
+            }
+        }
+    }
+    rows.put_account(&row).await?;
+    Ok(Outcome::Account(row.into()))
 }
 
 async fn change_tokens<T: Transaction>(

@@ -274,55 +274,18 @@ pub enum Command {
         /// The change.
         change: TokenChange,
     },
-    /// Replaces an account's password and ends its sessions.
-    ///
-    /// Outcome: the account, or [`Outcome::Unchanged`] if there is none, or if its password is no
-    /// longer the one that was verified.
-    SetPassword {
-        /// The account.
-        account: AccountId,
-        /// The new password's PHC string.
-        password_hash: String,
-        /// The PHC string that must still be stored, if one must.
-        verified: Option<String>,
-        /// The hash of the cookie whose session does not end.
-        kept_session: Option<CodeHash>,
-    },
-    /// Replaces an account's e-mail address. Its sessions stay open.
+    /// Changes an account.
     ///
     /// Outcome: the account; [`Outcome::EmailTaken`]; or [`Outcome::Unchanged`] if there is none,
-    /// or if its password is no longer the one that was verified.
-    SetEmail {
+    /// if its password is no longer the one that was verified, or if the code is unknown or was
+    /// spent before.
+    ChangeAccount {
         /// The account.
         account: AccountId,
-        /// The new address.
-        email: Email,
+        /// The change.
+        change: AccountChange,
         /// The PHC string that must still be stored, if one must.
         verified: Option<String>,
-    },
-    /// Turns the second factor of an account on or off.
-    ///
-    /// Outcome: the account, or [`Outcome::Unchanged`] if there is none, or if its password is no
-    /// longer the one that was verified.
-    SetSecondFactor {
-        /// The account.
-        account: AccountId,
-        /// The second factor; `None` to turn it off.
-        factor: Option<SecondFactor>,
-        /// The PHC string that must still be stored, if one must.
-        verified: Option<String>,
-    },
-    /// Spends a code of an account's second factor, and perhaps replaces the password, which ends
-    /// all sessions.
-    ///
-    /// Outcome: the account, or [`Outcome::Unchanged`] if the code is unknown or was spent before.
-    SpendCode {
-        /// The account.
-        account: AccountId,
-        /// The code.
-        proof: Proof,
-        /// The new password's PHC string, if there is one.
-        password_hash: Option<String>,
     },
     /// Starts a session, and removes some of those that have ended. If the account has
     /// [`super::session::MAX_SESSIONS`] already, the least recently used one ends.
@@ -411,6 +374,29 @@ pub struct OldRows {
     pub history_before: u64,
     /// Failed conversions from before this time go.
     pub failures_before: u64,
+}
+
+/// A change of an account's own row.
+pub enum AccountChange {
+    /// Replaces the password, and ends the sessions.
+    Password {
+        /// The new password's PHC string.
+        hash: String,
+        /// The hash of the cookie whose session does not end.
+        kept_session: Option<CodeHash>,
+    },
+    /// Replaces the e-mail address. The sessions stay open.
+    Email(Email),
+    /// Turns the second factor on, or off with `None`.
+    SecondFactor(Option<SecondFactor>),
+    /// Spends a code of the second factor, and perhaps replaces the password, which ends all
+    /// sessions.
+    SpendCode {
+        /// The code.
+        proof: Proof,
+        /// The new password's PHC string, if there is one.
+        password_hash: Option<String>,
+    },
 }
 
 /// A change of an account's tokens.

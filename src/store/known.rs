@@ -241,10 +241,7 @@ impl KnownAccounts {
             | Command::DeleteAccount(_) => self.forget_all(),
             Command::RecordUsage { account, entry, .. } => self.forget_month(*account, entry.token),
             Command::AddInvite { .. }
-            | Command::SetPassword { .. }
-            | Command::SetEmail { .. }
-            | Command::SetSecondFactor { .. }
-            | Command::SpendCode { .. }
+            | Command::ChangeAccount { .. }
             | Command::StartSession { .. }
             | Command::RenewSession { .. }
             | Command::EndSession { .. }

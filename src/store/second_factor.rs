@@ -2,7 +2,7 @@
 
 use super::Store;
 use super::account::Account;
-use super::engine::Command;
+use super::engine::{AccountChange, Command};
 use super::error::{OwnerError, Result, SignInError, StoreError};
 use super::rows::AccountRow;
 use crate::auth::{AccountId, Email, Nonce, Password, Proof, SecondFactor, Ticket, TotpKey};
@@ -44,8 +44,7 @@ impl Store {
         let key = TotpKey::new(&self.secret, account.id, nonce);
         let period = key.period(code, self.clock.now());
         let (factor, codes) = SecondFactor::new(nonce, period.ok_or(OwnerError::WrongCode)?)?;
-        self.write_second_factor(account.id, Some(factor), account.password)?
-            .ok_or(OwnerError::SignedOut)?;
+        self.change_own(account, AccountChange::SecondFactor(Some(factor)))?;
         Ok(codes)
     }
 
@@ -56,15 +55,19 @@ impl Store {
     /// See [`OwnerError`].
     pub fn turn_off_second_factor(&self, cookie: &str, password: &str) -> Result<(), OwnerError> {
         let (account, _) = self.verify_owner(cookie, password)?;
-        self.write_second_factor(account.id, None, account.password)?
+        self.change_own(account, AccountChange::SecondFactor(None))
             .map(drop)
-            .ok_or(OwnerError::SignedOut)
     }
 
     /// Turns the second factor of an account off. It is meant for the operator, who has to verify
     /// the owner's request by other means. Returns false if there is no such account.
     pub fn remove_second_factor(&self, id: AccountId) -> Result<bool> {
-        Ok(self.write_second_factor(id, None, None)?.is_some())
+        let removed = self.writer.write(Command::ChangeAccount {
+            account: id,
+            change: AccountChange::SecondFactor(None),
+            verified: None,
+        })?;
+        Ok(removed.changed())
     }
 
     /// How many recovery codes the account has left; `None` if it has no second factor.
@@ -72,20 +75,6 @@ impl Store {
         let account = self.read(|engine| engine.account(id))?;
         let factor = account.map(|account| factor(&account)).transpose()?;
         Ok(factor.flatten().map(|factor| factor.recovery_codes()))
-    }
-
-    fn write_second_factor(
-        &self,
-        account: AccountId,
-        factor: Option<SecondFactor>,
-        verified: Option<String>,
-    ) -> Result<Option<Account>> {
-        let written = self.writer.write(Command::SetSecondFactor {
-            account,
-            factor,
-            verified,
-        })?;
-        Ok(written.account())
     }
 
     /// The account of a ticket of [`Store::sign_in_from`], if the code is one of its second factor.
@@ -153,10 +142,13 @@ impl Store {
         proof: Option<Proof>,
         password_hash: Option<String>,
     ) -> Result<Account, SignInError> {
-        let spent = self.writer.write(Command::SpendCode {
+        let spent = self.writer.write(Command::ChangeAccount {
             account,
-            proof: proof.ok_or(SignInError::Wrong)?,
-            password_hash,
+            change: AccountChange::SpendCode {
+                proof: proof.ok_or(SignInError::Wrong)?,
+                password_hash,
+            },
+            verified: None,
         })?;
         spent.account().ok_or(SignInError::Wrong)
     }

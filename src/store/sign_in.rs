@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::Store;
 use super::account::Account;
-use super::engine::{Command, Outcome};
+use super::engine::{AccountChange, Command, Outcome};
 use super::error::{OwnerError, Result, SignInError, StoreError};
 use super::rows::AccountRow;
 use crate::auth::{self, AccountId, Code, CodeHash, Email, Origin, Password, Ticket, Wait};
@@ -106,9 +106,11 @@ impl Store {
     ) -> Result<Account, OwnerError> {
         let new = Password::parse(new).map_err(OwnerError::NewPassword)?;
         let (account, session) = self.verify_owner(cookie, present)?;
-        self.write_password(account.id, &new, account.password, Some(session))?
-            // Another browser has replaced the password meanwhile, which has ended this session.
-            .ok_or(OwnerError::SignedOut)
+        let change = AccountChange::Password {
+            hash: self.passwords.hash(&new)?,
+            kept_session: Some(session),
+        };
+        self.change_own(account, change)
     }
 
     /// Gives the account a password, whether it had one or not, and ends all its sessions. It is
@@ -119,28 +121,16 @@ impl Store {
     /// [`OwnerError::NewPassword`], [`OwnerError::NoAccount`], or the store failed.
     pub fn set_password(&self, id: AccountId, password: &str) -> Result<Account, OwnerError> {
         let password = Password::parse(password).map_err(OwnerError::NewPassword)?;
-        let account = self.write_password(id, &password, None, None)?;
+        let change = AccountChange::Password {
+            hash: self.passwords.hash(&password)?,
+            kept_session: None,
+        };
+        let account = self.change_account(id, change, None)?;
         let account = account.ok_or(OwnerError::NoAccount)?;
         if let Ok(email) = Email::parse(&account.email) {
             self.forget_attempts(&email, Origin::Unknown)?;
         }
         Ok(account)
-    }
-
-    fn write_password(
-        &self,
-        account: AccountId,
-        password: &Password,
-        verified: Option<String>,
-        kept_session: Option<CodeHash>,
-    ) -> Result<Option<Account>> {
-        let written = self.writer.write(Command::SetPassword {
-            account,
-            password_hash: self.passwords.hash(password)?,
-            verified,
-            kept_session,
-        })?;
-        Ok(written.account())
     }
 
     /// Replaces the e-mail address of the account that is signed in by this session cookie. The
@@ -158,9 +148,7 @@ impl Store {
     ) -> Result<Account, OwnerError> {
         let email = Email::parse(new).map_err(OwnerError::NewEmail)?;
         let (account, _) = self.verify_owner(cookie, password)?;
-        self.write_email(account.id, email, account.password)?
-            // Another browser has replaced the password meanwhile, which has ended this session.
-            .ok_or(OwnerError::SignedOut)
+        self.change_own(account, AccountChange::Email(email))
     }
 
     /// Gives the account another e-mail address. It is meant for the operator. Sessions and tokens
@@ -171,19 +159,31 @@ impl Store {
     /// store failed.
     pub fn set_email(&self, id: AccountId, email: &str) -> Result<Account, OwnerError> {
         let email = Email::parse(email).map_err(OwnerError::NewEmail)?;
-        self.write_email(id, email, None)?
+        self.change_account(id, AccountChange::Email(email), None)?
             .ok_or(OwnerError::NoAccount)
     }
 
-    fn write_email(
+    /// Changes the account of [`Store::verify_owner`].
+    pub(super) fn change_own(
+        &self,
+        account: AccountRow,
+        change: AccountChange,
+    ) -> Result<Account, OwnerError> {
+        self.change_account(account.id, change, account.password)?
+            // Another browser has replaced the password meanwhile, which has ended this session.
+            .ok_or(OwnerError::SignedOut)
+    }
+
+    /// Changes an account; `None` if there is none, or its password is not the verified one.
+    fn change_account(
         &self,
         account: AccountId,
-        email: Email,
+        change: AccountChange,
         verified: Option<String>,
     ) -> Result<Option<Account>, OwnerError> {
-        match self.writer.write(Command::SetEmail {
+        match self.writer.write(Command::ChangeAccount {
             account,
-            email,
+            change,
             verified,
         })? {
             Outcome::EmailTaken => Err(OwnerError::EmailTaken),

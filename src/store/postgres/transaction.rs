@@ -12,7 +12,7 @@ use super::{removal, schema};
 use crate::auth::{AccountId, CodeHash};
 use crate::store::apply::{Transaction, apply};
 use crate::store::columns;
-use crate::store::engine::{Command, OldRows, Outcome, TokenChange};
+use crate::store::engine::{AccountChange, Command, OldRows, Outcome, TokenChange};
 use crate::store::failure::{Failure, MAX_FAILURES};
 use crate::store::rows::AccountRow;
 use crate::store::session::StoredSession;
@@ -47,7 +47,6 @@ fn may_be_repeated(command: &Command) -> bool {
     matches!(
         command,
         Command::AddInvite { .. }
-            | Command::SetEmail { .. }
             | Command::StartSession { .. }
             | Command::RenewSession { .. }
             | Command::EndSessionsOf(_)
@@ -55,6 +54,10 @@ fn may_be_repeated(command: &Command) -> bool {
             | Command::RecordUsage { .. }
             | Command::RecordFailures { .. }
             | Command::RemoveOld(_)
+            | Command::ChangeAccount {
+                change: AccountChange::Email(_),
+                ..
+            }
             | Command::ChangeTokens {
                 change: TokenChange::Set { .. } | TokenChange::Restrict(_),
                 ..

@@ -5,7 +5,7 @@ use super::entry;
 use crate::auth::{AccountId, Email, Nonce, Proof, SecondFactor};
 use crate::store::account::Account;
 use crate::store::clock;
-use crate::store::engine::{Command, Engine, Outcome, PageRange, TokenChange};
+use crate::store::engine::{AccountChange, Command, Engine, Outcome, PageRange, TokenChange};
 use crate::store::entry_id::EntryId;
 use crate::store::session::{Browser, MAX_SESSIONS, SessionId, SessionTimes, StoredSession};
 use crate::store::token::{
@@ -362,11 +362,13 @@ fn conversions_are_counted_by_their_token(engine: &dyn Engine) {
 fn a_password_is_replaced_only_if_it_is_the_verified_one(engine: &dyn Engine) {
     let owner = account(engine, "owner@example.org", 5);
     let other = account(engine, "other@example.org", 6);
-    let set = |account, hash: &str, verified: Option<&str>, kept_session| Command::SetPassword {
+    let set = |account, hash: &str, verified: Option<&str>, kept_session| Command::ChangeAccount {
         account,
-        password_hash: hash.to_owned(),
+        change: AccountChange::Password {
+            hash: hash.to_owned(),
+            kept_session,
+        },
         verified: verified.map(str::to_owned),
-        kept_session,
     };
     let [kept, ended, others] = [[1; 32], [2; 32], [3; 32]];
     for (cookie, account) in [(kept, owner.id), (ended, owner.id), (others, other.id)] {
@@ -399,9 +401,9 @@ fn a_password_is_replaced_only_if_it_is_the_verified_one(engine: &dyn Engine) {
 fn an_address_is_replaced_unless_it_is_taken(engine: &dyn Engine) {
     let owner = account(engine, "owner@example.org", 5);
     let other = account(engine, "other@example.org", 6);
-    let set = |account, address: &str, verified: Option<&str>| Command::SetEmail {
+    let set = |account, address: &str, verified: Option<&str>| Command::ChangeAccount {
         account,
-        email: email(address),
+        change: AccountChange::Email(email(address)),
         verified: verified.map(str::to_owned),
     };
     let found = |address| {
@@ -439,15 +441,18 @@ fn an_address_is_replaced_unless_it_is_taken(engine: &dyn Engine) {
 fn a_code_of_a_second_factor_is_spent_once(engine: &dyn Engine) {
     let id = account(engine, "owner@example.org", 1000).id;
     let (factor, codes) = SecondFactor::new(Nonce::random().unwrap(), 7).unwrap();
-    let set = |factor: Option<&SecondFactor>, verified: Option<&str>| Command::SetSecondFactor {
+    let set = |factor: Option<&SecondFactor>, verified: Option<&str>| Command::ChangeAccount {
         account: id,
-        factor: factor.cloned(),
+        change: AccountChange::SecondFactor(factor.cloned()),
         verified: verified.map(str::to_owned),
     };
-    let spend = |proof, password: Option<&str>| Command::SpendCode {
+    let spend = |proof, password: Option<&str>| Command::ChangeAccount {
         account: id,
-        proof,
-        password_hash: password.map(str::to_owned),
+        change: AccountChange::SpendCode {
+            proof,
+            password_hash: password.map(str::to_owned),
+        },
+        verified: None,
     };
     let recovery = Proof::recovery(&codes[0]).unwrap();
     assert!(!one(engine, spend(recovery, Some("$a"))).changed(), "off");

@@ -6,7 +6,9 @@ mod postgres;
 use super::Folder;
 use crate::auth::{AccountId, Email, SecondFactor};
 use crate::store::clock;
-use crate::store::engine::{Command, Engine, OldRows, Outcome, PageRange, Snapshot, TokenChange};
+use crate::store::engine::{
+    AccountChange, Command, Engine, OldRows, Outcome, PageRange, Snapshot, TokenChange,
+};
 use crate::store::error::StoreError;
 use crate::store::failure::{Failure, FailureFilter};
 use crate::store::redb::{Backup, FileSnapshot, RedbEngine, check_file};
@@ -37,15 +39,12 @@ pub(crate) fn fill(engine: &dyn Engine, conversions: u64) {
     let text = format!("{} 5 {}", "1".repeat(22), "2".repeat(43));
     let factor = SecondFactor::parse(&text);
     assert!(factor.is_some());
-    let (account, verified) = (busy, None);
-    one(
-        engine,
-        Command::SetSecondFactor {
-            account,
-            factor,
-            verified,
-        },
-    );
+    let turn_on = Command::ChangeAccount {
+        account: busy,
+        change: AccountChange::SecondFactor(factor),
+        verified: None,
+    };
+    one(engine, turn_on);
     // The clock was set back.
     create(engine, "plain@example.org", Some("$argon2id$plain"), 500);
     for (code, end) in CODES.into_iter().zip([7000, 8000]) {

@@ -9,7 +9,9 @@ use towebp_encoder::testing::Random;
 use super::disk::{Disk, Event};
 use crate::auth::{AccountId, Email};
 use crate::store::clock;
-use crate::store::engine::{Command, Engine, OldRows, Outcome, Snapshot, TokenChange};
+use crate::store::engine::{
+    AccountChange, Command, Engine, OldRows, Outcome, Snapshot, TokenChange,
+};
 use crate::store::error::StoreError;
 use crate::store::failure::Failure;
 use crate::store::redb::load::Loader;
@@ -242,11 +244,13 @@ fn groups(a: AccountId, b: AccountId) -> Vec<Vec<Command>> {
             change(a, TokenChange::Restrict(Restrictions::default())),
             fail(b, 9),
         ],
-        vec![Command::SetPassword {
+        vec![Command::ChangeAccount {
             account: b,
-            password_hash: "$argon2id$other".to_owned(),
+            change: AccountChange::Password {
+                hash: "$argon2id$other".to_owned(),
+                kept_session: None,
+            },
             verified: None,
-            kept_session: None,
         }],
         vec![Command::RemoveOld(OldRows {
             first: AccountId(0),
@@ -259,9 +263,9 @@ fn groups(a: AccountId, b: AccountId) -> Vec<Vec<Command>> {
             Command::EndSession { cookie },
         ],
         vec![
-            Command::SetEmail {
+            Command::ChangeAccount {
                 account: a,
-                email: email(a, "moved"),
+                change: AccountChange::Email(email(a, "moved")),
                 verified: None,
             },
             start(cookie, a),
