@@ -13,6 +13,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use thiserror::Error;
+
 use super::code::CodeHash;
 use super::device_cookie::DeviceId;
 use super::email::Email;
@@ -65,7 +67,8 @@ pub fn attempt_key(secret: &Secret, email: &Email, origin: Origin) -> [u8; 32] {
 }
 
 /// An attempt that comes too early.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("too many attempts: try again in {seconds} seconds")]
 pub struct Wait {
     /// In how many seconds the next attempt is allowed; at least 1.
     pub seconds: u64,

@@ -106,7 +106,7 @@ pub fn sign_in_failure(
         SignInError::Wrong => wrong.to_owned(),
         SignInError::Ended => "The sign-in took too long. Begin again.".to_owned(),
         SignInError::NewPassword(reason) => as_sentence(&reason),
-        SignInError::TooMany { retry_after } => return Ok(too_many(retry_after)),
+        SignInError::TooMany(wait) => return Ok(too_many(wait.seconds)),
         SignInError::Store(error) => return Err(error),
     };
     Ok((reason, PageStatus::Invalid))
@@ -125,7 +125,7 @@ pub fn owner_failure(error: OwnerError) -> Result<Option<(String, PageStatus)>, 
         }
         OwnerError::NewPassword(reason) | OwnerError::NewEmail(reason) => as_sentence(&reason),
         OwnerError::EmailTaken => "Another account has this address already.".to_owned(),
-        OwnerError::TooMany { retry_after } => return Ok(Some(too_many(retry_after))),
+        OwnerError::TooMany(wait) => return Ok(Some(too_many(wait.seconds))),
         OwnerError::Store(error) => return Err(error),
     };
     Ok(Some((reason, PageStatus::Invalid)))

@@ -61,12 +61,15 @@ pub trait Engine: Send + Sync {
     fn access(&self, id: AccountId) -> Result<Option<AccountAccess>>;
 
     /// Calls `each` with the tokens and limits of the youngest accounts, at most `limit` of them,
-    /// youngest first.
+    /// youngest first. A shared engine has none to give: its accounts are not loaded at the start,
+    /// since others may change them.
     fn each_access(
         &self,
-        limit: usize,
-        each: &mut dyn FnMut(AccountId, AccountAccess),
-    ) -> Result<()>;
+        _limit: usize,
+        _each: &mut dyn FnMut(AccountId, AccountAccess),
+    ) -> Result<()> {
+        Ok(())
+    }
 
     /// The tokens of an account by number, with those that are deleted; none if there is no such
     /// account.
@@ -162,9 +165,9 @@ pub trait Engine: Send + Sync {
         false
     }
 
-    /// Metrics of the engine.
-    fn metrics(&self) -> EngineMetrics {
-        EngineMetrics::default()
+    /// The faults that the engine has met since it was opened, by class.
+    fn faults(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
     }
 
     /// How many processes serve from the engine, this one included; at least 1.
@@ -180,13 +183,6 @@ pub struct PageRange {
     pub before: Option<EntryId>,
     /// The most entries.
     pub limit: usize,
-}
-
-/// Counters of an engine since it was opened.
-#[derive(Clone, Debug, Default)]
-pub struct EngineMetrics {
-    /// The faults that it has met, by class.
-    pub faults: Vec<(&'static str, u64)>,
 }
 
 /// All rows at one moment. While it lives, the engine may keep deleted data.

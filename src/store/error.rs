@@ -69,11 +69,8 @@ pub enum SignInError {
     #[error("{0}")]
     NewPassword(String),
     /// There were too many attempts for this address.
-    #[error("too many attempts: try again in {retry_after} seconds")]
-    TooMany {
-        /// In how many seconds the next attempt is allowed; at least 1.
-        retry_after: u64,
-    },
+    #[error(transparent)]
+    TooMany(#[from] Wait),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -96,11 +93,8 @@ pub enum OwnerError {
     #[error("the code is wrong")]
     WrongCode,
     /// There were too many wrong passwords in this session.
-    #[error("too many attempts: try again in {retry_after} seconds")]
-    TooMany {
-        /// In how many seconds the next attempt is allowed; at least 1.
-        retry_after: u64,
-    },
+    #[error(transparent)]
+    TooMany(#[from] Wait),
     /// The new password is too short (under 8 characters) or too long (over 1024 bytes): a
     /// sentence.
     #[error("{0}")]
@@ -185,33 +179,3 @@ impl From<StoreError> for OpenError {
         OpenError::Failed(error.to_string())
     }
 }
-
-/// Lets `?` turn an attempt that comes too early into the case `TooMany` of the caller's error.
-macro_rules! wrap_waits {
-    ($($error:ident)*) => {
-        $(
-            impl From<Wait> for $error {
-                fn from(wait: Wait) -> Self {
-                    $error::TooMany { retry_after: wait.seconds }
-                }
-            }
-        )*
-    };
-}
-
-wrap_waits! { SignInError OwnerError }
-
-/// Lets `?` turn an [`AuthError`] into the case `Store` of the caller's error.
-macro_rules! wrap_auth_errors {
-    ($($error:ident)*) => {
-        $(
-            impl From<AuthError> for $error {
-                fn from(error: AuthError) -> Self {
-                    $error::Store(error.into())
-                }
-            }
-        )*
-    };
-}
-
-wrap_auth_errors! { CreateAccountError SignInError OwnerError }

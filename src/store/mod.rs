@@ -383,7 +383,8 @@ impl Store {
         }
         let password_hash = password
             .map(|password| self.passwords.hash(&password))
-            .transpose()?;
+            .transpose()
+            .map_err(StoreError::from)?;
         self.writer
             .write(Command::CreateAccount {
                 email,
@@ -600,7 +601,7 @@ impl Store {
             commands,
             replicas: self.replicas().get(),
             clock_offset: self.engine.clock_offset(),
-            faults: self.engine.metrics().faults,
+            faults: self.engine.faults(),
         }
     }
 

@@ -43,7 +43,8 @@ impl Store {
         let nonce = Nonce::parse(nonce).ok_or(OwnerError::WrongCode)?;
         let key = TotpKey::new(&self.secret, account.id, nonce);
         let period = key.period(code, self.clock.now());
-        let (factor, codes) = SecondFactor::new(nonce, period.ok_or(OwnerError::WrongCode)?)?;
+        let made = SecondFactor::new(nonce, period.ok_or(OwnerError::WrongCode)?);
+        let (factor, codes) = made.map_err(StoreError::from)?;
         self.change_own(account, AccountChange::SecondFactor(Some(factor)))?;
         Ok(codes)
     }
@@ -129,7 +130,7 @@ impl Store {
         self.begin_attempt(&email, origin)??;
         // The hash is computed whether the code is right or not, so that the time does not depend
         // on whether there is such an account.
-        let hash = self.passwords.hash(&new)?;
+        let hash = self.passwords.hash(&new).map_err(StoreError::from)?;
         let account = account.ok_or(SignInError::Wrong)?;
         self.spend(account.id, Proof::recovery(code), Some(hash))?;
         self.forget_attempts(&email, origin)?;

@@ -54,7 +54,8 @@ impl Store {
         let origin = self.origin(device_cookie, account.as_ref());
         self.begin_attempt(&email, origin)??;
         let hash = account.as_ref().and_then(|it| it.password.as_deref());
-        if !self.passwords.verify(password, hash)? {
+        let verified = self.passwords.verify(password, hash);
+        if !verified.map_err(StoreError::from)? {
             return Err(SignInError::Wrong);
         }
         let account = account.ok_or(SignInError::Wrong)?;
@@ -107,7 +108,7 @@ impl Store {
         let new = Password::parse(new).map_err(OwnerError::NewPassword)?;
         let (account, session) = self.verify_owner(cookie, present)?;
         let change = AccountChange::Password {
-            hash: self.passwords.hash(&new)?,
+            hash: self.passwords.hash(&new).map_err(StoreError::from)?,
             kept_session: Some(session),
         };
         self.change_own(account, change)
@@ -122,7 +123,7 @@ impl Store {
     pub fn set_password(&self, id: AccountId, password: &str) -> Result<Account, OwnerError> {
         let password = Password::parse(password).map_err(OwnerError::NewPassword)?;
         let change = AccountChange::Password {
-            hash: self.passwords.hash(&password)?,
+            hash: self.passwords.hash(&password).map_err(StoreError::from)?,
             kept_session: None,
         };
         let account = self.change_account(id, change, None)?;
@@ -221,7 +222,8 @@ impl Store {
         let origin = Origin::Session(session);
         self.begin_attempt(&email, origin)??;
         let hash = account.password.as_deref();
-        if !self.passwords.verify(password, hash)? {
+        let verified = self.passwords.verify(password, hash);
+        if !verified.map_err(StoreError::from)? {
             return Err(OwnerError::Wrong);
         }
         self.forget_attempts(&email, origin)?;

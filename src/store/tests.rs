@@ -15,7 +15,7 @@ mod time;
 mod tokens;
 
 use super::*;
-use crate::auth::Token;
+use crate::auth::{Token, Wait};
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
@@ -417,7 +417,7 @@ fn the_sixth_guess_waits_even_with_the_right_password() {
         }
         let rejected = store.sign_in(email, "correct horse");
         assert!(
-            matches!(rejected, Err(SignInError::TooMany { retry_after: 1 })),
+            matches!(rejected, Err(SignInError::TooMany(Wait { seconds: 1 }))),
             "{email}: {rejected:?}"
         );
     }

@@ -43,7 +43,7 @@ mod tokens;
 mod transaction;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use uuid::Uuid;
@@ -53,7 +53,7 @@ pub use settings::PostgresSettings;
 use super::account::Account;
 use super::apply::Transaction;
 use super::clock;
-use super::engine::{Command, Engine, EngineMetrics, Outcome, PageRange, SessionRecord, Snapshot};
+use super::engine::{Command, Engine, Outcome, PageRange, SessionRecord, Snapshot};
 use super::error::{OpenError, Result};
 use super::failure::{FailureFilter, FailurePage};
 use super::rows::AccountRow;
@@ -270,20 +270,6 @@ impl Engine for PostgresEngine {
         Ok(Some(access).filter(|access| !access.tokens.is_empty()))
     }
 
-    fn each_access(
-        &self,
-        limit: usize,
-        each: &mut dyn FnMut(AccountId, AccountAccess),
-    ) -> Result<()> {
-        let youngest = self.read(async |link: &Link| tokens::youngest(link, limit).await)?;
-        for id in youngest {
-            if let Some(access) = self.access(id)? {
-                each(id, access);
-            }
-        }
-        Ok(())
-    }
-
     fn tokens(&self, account: AccountId) -> Result<Vec<TokenUsage>> {
         self.read(async |link: &Link| tokens::usage(link, account).await)
     }
@@ -429,13 +415,10 @@ impl Engine for PostgresEngine {
         true
     }
 
-    fn metrics(&self) -> EngineMetrics {
+    fn faults(&self) -> Vec<(&'static str, u64)> {
         let faults = Class::NAMES.into_iter().zip(&self.pool.shared().faults);
-        EngineMetrics {
-            faults: faults
-                .map(|(name, count)| (name, count.load(Ordering::Relaxed)))
-                .collect(),
-        }
+        let count = |(name, count): (_, &AtomicU64)| (name, count.load(Ordering::Relaxed));
+        faults.map(count).collect()
     }
 
     fn replicas(&self) -> u32 {

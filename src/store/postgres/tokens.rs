@@ -1,6 +1,6 @@
 //! Tokens with their usage.
 
-use super::cell::{self, Fields, cells};
+use super::cell::{Fields, cells};
 use super::connection::Link;
 use super::fault::Result;
 use super::row;
@@ -8,13 +8,6 @@ use super::tables;
 use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::token::TokenUsage;
-
-/// The numbers of the youngest accounts.
-pub async fn youngest(link: &Link, limit: usize) -> Result<Vec<AccountId>> {
-    let sql = "SELECT id FROM accounts ORDER BY id DESC LIMIT $1";
-    let limit = (limit as u64).into();
-    link.all(sql, &[limit], cell::read).await
-}
 
 /// The tokens of an account by number, with their usage.
 pub async fn usage(link: &Link, account: AccountId) -> Result<Vec<TokenUsage>> {

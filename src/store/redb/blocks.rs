@@ -15,7 +15,7 @@
 //! Numbers have their least significant byte first. A row changes with the first entry of a day and
 //! with the first of a kind: most entries only read it. It may count entries that were removed.
 
-use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
+use redb::{ReadableTable, Table, TableDefinition};
 
 use super::result::Result;
 use crate::auth::AccountId;
@@ -61,44 +61,27 @@ pub fn includes(
     (first..=last).contains(&day) && each_kind(kinds).any(|kind| kind == (token, format))
 }
 
-/// The table, open for writing.
-pub struct BlockTable<'t>(Table<'t, (u64, u64), Value>);
-
-impl<'t> BlockTable<'t> {
-    /// Opens the table, and makes it if it is missing.
-    pub fn open(write: &'t WriteTransaction) -> Result<BlockTable<'t>> {
-        Ok(BlockTable(write.open_table(HISTORY_BLOCKS)?))
-    }
-
-    /// Adds an entry to the row of its block.
-    pub fn add(&mut self, account: AccountId, sequence: u64, entry: &UsageEntry) -> Result<()> {
-        let day = clock::day(clock::to_milliseconds(entry.time));
-        let key = (account.0, block_of(sequence));
-        let changed = {
-            let row = self.0.get(key)?;
-            let row = row.as_ref().map(redb::AccessGuard::value);
-            if row.is_some_and(|row| includes(row, day, entry.token, &entry.format)) {
-                return Ok(());
-            }
-            let (first, last, kinds) = row.unwrap_or((day, day, &[]));
-            let kinds = with_kind(kinds, entry.token, &entry.format);
-            (first.min(day), last.max(day), kinds)
-        };
-        self.0.insert(key, (changed.0, changed.1, &*changed.2))?;
-        Ok(())
-    }
-
-    /// Removes the rows of blocks that end before this entry.
-    pub fn remove_before(&mut self, account: AccountId, sequence: u64) -> Result<()> {
-        let blocks = (account.0, 0)..(account.0, block_of(sequence));
-        Ok(self.0.retain_in(blocks, |_, _| false)?)
-    }
-
-    /// Removes the rows of an account.
-    pub fn delete_all_of(&mut self, account: AccountId) -> Result<()> {
-        let blocks = (account.0, 0)..=(account.0, u64::MAX);
-        Ok(self.0.retain_in(blocks, |_, _| false)?)
-    }
+/// Adds an entry to the row of its block.
+pub fn add(
+    table: &mut Table<'_, (u64, u64), Value>,
+    account: AccountId,
+    sequence: u64,
+    entry: &UsageEntry,
+) -> Result<()> {
+    let day = clock::day(clock::to_milliseconds(entry.time));
+    let key = (account.0, block_of(sequence));
+    let changed = {
+        let row = table.get(key)?;
+        let row = row.as_ref().map(redb::AccessGuard::value);
+        if row.is_some_and(|row| includes(row, day, entry.token, &entry.format)) {
+            return Ok(());
+        }
+        let (first, last, kinds) = row.unwrap_or((day, day, &[]));
+        let kinds = with_kind(kinds, entry.token, &entry.format);
+        (first.min(day), last.max(day), kinds)
+    };
+    table.insert(key, (changed.0, changed.1, &*changed.2))?;
+    Ok(())
 }
 
 /// The kinds with one more, unless it is one of them.

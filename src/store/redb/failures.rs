@@ -12,7 +12,7 @@
 //!
 //! Numbers have their least significant byte first.
 
-use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
+use redb::{ReadTransaction, ReadableTable, Table, TableDefinition};
 
 use super::result::Result;
 use crate::auth::AccountId;
@@ -59,46 +59,21 @@ pub fn page(
     })
 }
 
-/// The table, open for writing.
-pub struct FailureTable<'t>(Table<'t, (u64, u64), Value>);
-
-impl<'t> FailureTable<'t> {
-    /// Opens the table, and makes it if it is missing.
-    pub fn open(write: &'t WriteTransaction) -> Result<FailureTable<'t>> {
-        Ok(FailureTable(write.open_table(FAILURES)?))
+/// Adds failures of an account, which must exist, and removes the oldest of too many.
+pub fn add(
+    table: &mut Table<'_, (u64, u64), Value>,
+    account: AccountId,
+    failures: &[Failure],
+) -> Result<()> {
+    let id = account.0;
+    let newest = table.range((id, 0)..=(id, u64::MAX))?.next_back();
+    let mut last = newest.transpose()?.map_or(0, |(key, _)| key.value().1);
+    for failure in failures {
+        last += 1;
+        table.insert((id, last), columns::of_failure(failure))?;
     }
-
-    /// Adds failures of an account, which must exist, and removes the oldest of too many.
-    pub fn add(&mut self, account: AccountId, failures: &[Failure]) -> Result<()> {
-        let id = account.0;
-        let newest = self.0.range((id, 0)..=(id, u64::MAX))?.next_back();
-        let mut last = newest.transpose()?.map_or(0, |(key, _)| key.value().1);
-        for failure in failures {
-            last += 1;
-            self.load(account, last, failure)?;
-        }
-        let first_kept = (last + 1).saturating_sub(MAX_FAILURES);
-        Ok(self.0.retain_in((id, 0)..(id, first_kept), |_, _| false)?)
-    }
-
-    /// Writes a failure, and removes none.
-    pub fn load(&mut self, account: AccountId, sequence: u64, failure: &Failure) -> Result<()> {
-        let value = columns::of_failure(failure);
-        self.0.insert((account.0, sequence), value)?;
-        Ok(())
-    }
-
-    /// Removes the failures of an account from before this time.
-    pub fn remove_before(&mut self, account: AccountId, time: u64) -> Result<()> {
-        let all = (account.0, 0)..=(account.0, u64::MAX);
-        Ok(self.0.retain_in(all, |_, (at, ..)| at >= time)?)
-    }
-
-    /// Removes the failures of an account.
-    pub fn delete_all_of(&mut self, account: AccountId) -> Result<()> {
-        let all = (account.0, 0)..=(account.0, u64::MAX);
-        Ok(self.0.retain_in(all, |_, _| false)?)
-    }
+    let first_kept = (last + 1).saturating_sub(MAX_FAILURES);
+    Ok(table.retain_in((id, 0)..(id, first_kept), |_, _| false)?)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::meta::{self, FORMAT};
 use super::tables::{Tables, ready};
 use crate::auth::AccountId;
 use crate::store::apply::Transaction;
+use crate::store::columns;
 use crate::store::error::StoreError;
 use crate::store::rows::Row;
 use crate::store::usage::UsageTotals;
@@ -197,8 +198,12 @@ impl State {
             }
             (Row::Failure(failure), Some(current)) => {
                 current.failures += 1;
-                let sequence = current.failures;
-                tables.failures.load(current.id, sequence, &failure)?;
+                let key = (current.id.0, current.failures);
+                let value = columns::of_failure(&failure);
+                tables
+                    .failures
+                    .insert(key, value)
+                    .map_err(redb::Error::from)?;
             }
             (_, None) => return Err(Fault::Rows("rows came before their account".to_owned())),
         }

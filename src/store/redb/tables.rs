@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use redb::{ReadableTable, Table, WriteTransaction};
 
 use super::accounts::{self, ACCOUNTS, EMAILS};
-use super::failures::FailureTable;
+use super::failures::{self, FAILURES};
 use super::invites::{self, INVITES};
 use super::meta::{self, META};
 use super::result::Result;
@@ -15,7 +15,7 @@ use super::tokens::{self, RESTRICTIONS, TOKENS};
 use super::usage::UsageTables;
 use crate::auth::{AccountId, CodeHash};
 use crate::store::apply::{self, Transaction};
-use crate::store::columns;
+use crate::store::columns::{self, FailureColumns};
 use crate::store::engine::{Command, OldRows, Outcome};
 use crate::store::failure::Failure;
 use crate::store::rows::AccountRow;
@@ -45,7 +45,7 @@ pub struct Tables<'t> {
     ends: Table<'t, (u64, &'static CodeHash), ()>,
     by_account: Table<'t, (u64, &'static CodeHash), ()>,
     pub usage: UsageTables<'t>,
-    pub failures: FailureTable<'t>,
+    pub failures: Table<'t, (u64, u64), failures::Value>,
 }
 
 /// Makes all tables of a new database.
@@ -76,7 +76,7 @@ impl<'t> Tables<'t> {
             ends: write.open_table(SESSION_ENDS)?,
             by_account: write.open_table(ACCOUNT_SESSIONS)?,
             usage: UsageTables::open(write)?,
-            failures: FailureTable::open(write)?,
+            failures: write.open_table(FAILURES)?,
         })
     }
 
@@ -132,7 +132,8 @@ impl Transaction for Tables<'_> {
             .retain_in((id.0, 0)..=(id.0, u32::MAX), |_, _| false)?;
         self.restrictions.remove(id.0)?;
         self.usage.delete_all_of(id)?;
-        self.failures.delete_all_of(id)
+        let failures = (id.0, 0)..=(id.0, u64::MAX);
+        Ok(self.failures.retain_in(failures, |_, _| false)?)
     }
 
     async fn last_account(&mut self) -> Result<u64> {
@@ -252,7 +253,7 @@ impl Transaction for Tables<'_> {
     }
 
     async fn add_failures(&mut self, account: AccountId, failures: &[Failure]) -> Result<()> {
-        self.failures.add(account, failures)
+        failures::add(&mut self.failures, account, failures)
     }
 
     async fn remove_old(&mut self, old: OldRows) -> Result<Option<AccountId>> {
@@ -265,7 +266,9 @@ impl Transaction for Tables<'_> {
             if index == MAX_ACCOUNTS {
                 return Ok(Some(account));
             }
-            self.failures.remove_before(account, old.failures_before)?;
+            let failures = (account.0, 0)..=(account.0, u64::MAX);
+            let is_kept = |_, (time, ..): FailureColumns<'_>| time >= old.failures_before;
+            self.failures.retain_in(failures, is_kept)?;
             let before = old.history_before;
             left -= self.usage.remove_before(account, before, left)?;
             if left == 0 {

@@ -43,7 +43,7 @@ use std::collections::hash_map::Entry;
 
 use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
 
-use super::blocks::{self, BlockTable, HISTORY_BLOCKS};
+use super::blocks::{self, HISTORY_BLOCKS};
 use super::result::Result;
 use crate::auth::AccountId;
 use crate::store::clock;
@@ -259,7 +259,7 @@ fn day_sums((conversions, input_bytes, output_bytes, _): DayValue) -> UsageTotal
 /// The tables of histories and sums, open for writing.
 pub struct UsageTables<'t> {
     history: Table<'t, (u64, u64), Value>,
-    blocks: BlockTable<'t>,
+    blocks: Table<'t, (u64, u64), blocks::Value>,
     removed: Table<'t, u64, TotalColumns>,
     days: Table<'t, DayKey, DayValue>,
     /// The conversions by account and month, as far as this transaction has needed them: the days
@@ -272,7 +272,7 @@ impl<'t> UsageTables<'t> {
     pub fn open(write: &'t WriteTransaction) -> Result<UsageTables<'t>> {
         Ok(UsageTables {
             history: write.open_table(HISTORY)?,
-            blocks: BlockTable::open(write)?,
+            blocks: write.open_table(HISTORY_BLOCKS)?,
             removed: write.open_table(HISTORY_REMOVED)?,
             days: write.open_table(USAGE_DAYS)?,
             months: HashMap::new(),
@@ -327,7 +327,7 @@ impl<'t> UsageTables<'t> {
     pub fn insert(&mut self, account: AccountId, sequence: u64, entry: &UsageEntry) -> Result<()> {
         self.history
             .insert((account.0, sequence), columns::of_entry(entry))?;
-        self.blocks.add(account, sequence, entry)
+        blocks::add(&mut self.blocks, account, sequence, entry)
     }
 
     /// Removes entries of an account from before this time, the oldest first, at most `limit`, up
@@ -355,7 +355,8 @@ impl<'t> UsageTables<'t> {
         if count > 0 {
             let (last, ..) = removed;
             self.history.retain_in((id, 0)..=(id, last), |_, _| false)?;
-            self.blocks.remove_before(account, last + 1)?;
+            let ended = (id, 0)..(id, blocks::block_of(last + 1));
+            self.blocks.retain_in(ended, |_, _| false)?;
             self.removed.insert(id, removed)?;
         }
         Ok(count)
@@ -380,9 +381,9 @@ impl<'t> UsageTables<'t> {
     /// Removes an account's history.
     pub fn delete_all_of(&mut self, account: AccountId) -> Result<()> {
         let id = account.0;
-        self.history
-            .retain_in((id, 0)..=(id, u64::MAX), |_, _| false)?;
-        self.blocks.delete_all_of(account)?;
+        let all = (id, 0)..=(id, u64::MAX);
+        self.history.retain_in(all.clone(), |_, _| false)?;
+        self.blocks.retain_in(all, |_, _| false)?;
         self.removed.remove(id)?;
         self.months.retain(|(owner, _), _| *owner != account);
         self.days
