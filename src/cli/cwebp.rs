@@ -21,22 +21,10 @@ use towebp_pipeline::conversion::{
 };
 use towebp_pipeline::image::{self, Format, Image, Limits};
 
-/// Convert a picture by the flags of libwebp's cwebp (towebp cwebp -H lists them).
+/// The arguments of a command that reads them by itself.
 #[derive(Args)]
-pub(super) struct Cwebp {
-    /// the arguments of cwebp
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "ARGUMENTS"
-    )]
-    _arguments: Vec<OsString>,
-}
-
-/// Convert a GIF by the flags of libwebp's gif2webp (towebp gif2webp -h lists them).
-#[derive(Args)]
-pub(super) struct Gif2webp {
-    /// the arguments of gif2webp
+pub(super) struct Arguments {
+    /// the arguments of that program
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,

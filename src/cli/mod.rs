@@ -68,8 +68,12 @@ struct Towebp {
 enum Command {
     Serve(serve::Serve),
     Convert(convert::Convert),
-    Cwebp(cwebp::Cwebp),
-    Gif2webp(cwebp::Gif2webp),
+    /// Convert a picture by the flags of libwebp's cwebp (towebp cwebp -H lists them).
+    #[command(mut_arg("_arguments", |it| it.help("the arguments of cwebp")))]
+    Cwebp(cwebp::Arguments),
+    /// Convert a GIF by the flags of libwebp's gif2webp (towebp gif2webp -h lists them).
+    #[command(mut_arg("_arguments", |it| it.help("the arguments of gif2webp")))]
+    Gif2webp(cwebp::Arguments),
     Account(account::Account),
     Backup(backup::BackupCommand),
     Check(check::Check),

@@ -89,290 +89,124 @@ impl Call {
     }
 }
 
-const fn flag(
-    names: &'static [&'static str],
-    values: usize,
-    meaning: &'static str,
-    set: Set,
-) -> Flag {
-    Flag {
-        names,
-        values,
-        meaning,
-        set,
-    }
+/// A row of a table: names, number of values, effect, and meaning; or a constant that is one.
+macro_rules! row {
+    (($($name:literal)|+, $values:literal, $set:ident $(($($value:tt)*))?, $meaning:expr)) => {
+        Flag {
+            names: &[$($name),+],
+            values: $values,
+            meaning: $meaning,
+            set: Set::$set $(($($value)*))?,
+        }
+    };
+    ($shared:ident) => {
+        $shared
+    };
+}
+
+macro_rules! flags {
+    ($($row:tt)+) => {
+        &[$(row!($row)),+]
+    };
 }
 
 const NO_EFFECT: &str = "no effect: the encoder decides by the picture";
 
 // The flags that both programs have, with the same effect.
-const METHOD: Flag = flag(
-    &["-m"],
+const METHOD: Flag = row!((
+    "-m",
     1,
-    "`effort`: 0 to 3 `low`, 4 `medium`, 5 `high`, 6 `max`",
-    Set::By(method),
-);
-const THREADS: Flag = flag(&["-mt"], 0, "no effect: all cores are used", Set::Whole);
-const QUIET: Flag = flag(
-    &["-quiet"],
+    By(method),
+    "`effort`: 0 to 3 `low`, 4 `medium`, 5 `high`, 6 `max`"
+));
+const THREADS: Flag = row!(("-mt", 0, Whole, "no effect: all cores are used"));
+const QUIET: Flag = row!((
+    "-quiet",
     0,
-    "prints nothing but errors",
-    Set::Switch(Switch::Quiet),
-);
-const VERBOSE: Flag = flag(
-    &["-v"],
-    0,
-    "prints times, too",
-    Set::Switch(Switch::Verbose),
-);
-const OUTPUT: Flag = flag(
-    &["-o"],
+    Switch(Switch::Quiet),
+    "prints nothing but errors"
+));
+const VERBOSE: Flag = row!(("-v", 0, Switch(Switch::Verbose), "prints times, too"));
+const OUTPUT: Flag = row!((
+    "-o",
     1,
-    "the output; `-` is standard output; without it nothing is written",
-    Set::Output,
-);
-const FILTER: Flag = flag(&["-f"], 1, NO_EFFECT, Set::Whole);
+    Output,
+    "the output; `-` is standard output; without it nothing is written"
+));
+const FILTER: Flag = row!(("-f", 1, Whole, NO_EFFECT));
 
 /// The flags of `cwebp`.
-pub(super) const CWEBP: &[Flag] = &[
-    flag(
-        &["-h", "-help"],
-        0,
-        "the short help",
-        Set::Print(Print::Help),
-    ),
-    flag(
-        &["-H", "-longhelp"],
-        0,
-        "all flags",
-        Set::Print(Print::LongHelp),
-    ),
-    flag(
-        &["-q"],
-        1,
-        "`quality`, rounded; 75 without it; no effect beside `-lossless`",
-        Set::By(quality),
-    ),
-    flag(
-        &["-alpha_q"],
-        1,
-        "`alpha_quality`",
-        Set::By(|call, values| whole(call, "alpha_quality", values, 0, 100)),
-    ),
-    flag(
-        &["-preset"],
-        1,
-        NO_EFFECT,
-        Set::Nothing(&["default", "photo", "picture", "drawing", "icon", "text"]),
-    ),
-    flag(
-        &["-z"],
-        1,
-        "`mode=lossless`, with `effort`: 0 to 2 `low`, 3 to 6 `medium`, 7 and 8 `high`, 9 `max`",
-        Set::By(level),
-    ),
-    METHOD,
-    flag(&["-segments"], 1, NO_EFFECT, Set::Whole),
-    flag(
-        &["-size"],
-        1,
-        "`max_bytes`, with `best_effort=true`",
-        Set::By(size),
-    ),
-    flag(
-        &["-psnr"],
-        1,
-        "`target`, a score of SSIMULACRA2: 80 for 42 dB, and 4 for each dB more or less",
-        Set::By(psnr),
-    ),
-    flag(
-        &["-s"],
-        2,
-        "an error: raw samples are not read",
-        Set::By(|_, _| Err("Error! Raw Y'CbCr samples (-s) are not read".to_owned())),
-    ),
-    flag(&["-sns"], 1, NO_EFFECT, Set::Whole),
-    FILTER,
-    flag(&["-sharpness"], 1, NO_EFFECT, Set::Whole),
-    flag(&["-strong"], 0, NO_EFFECT, Set::Whole),
-    flag(&["-nostrong"], 0, NO_EFFECT, Set::Whole),
-    flag(
-        &["-partition_limit"],
-        1,
-        "no effect: partitions always fit",
-        Set::Whole,
-    ),
-    flag(&["-pass"], 1, NO_EFFECT, Set::Whole),
-    flag(
-        &["-crop"],
-        4,
-        "`crop`, in pixels of the upright picture",
-        Set::By(crop),
-    ),
-    flag(
-        &["-resize"],
-        2,
-        "`width` and `height` with `fit=fill` and `enlarge=true`; a 0 leaves a side open",
-        Set::By(resize),
-    ),
-    THREADS,
-    flag(&["-low_memory"], 0, "no effect", Set::Whole),
-    flag(&["-map"], 1, "no effect: there is no such map", Set::Whole),
-    flag(
-        &["-print_psnr"],
-        0,
-        "prints the PSNR of blue, green, red, alpha and all",
-        Set::Measure(Measure::Psnr),
-    ),
-    flag(
-        &["-print_ssim"],
-        0,
-        "prints the SSIM of these in dB, in blocks of 8 by 8",
-        Set::Measure(Measure::Ssim),
-    ),
-    flag(
-        &["-print_lsim"],
-        0,
-        "as `-print_ssim`",
-        Set::Measure(Measure::Ssim),
-    ),
-    flag(
-        &["-d"],
-        1,
-        "no effect: no PGM is written",
-        Set::Nothing(&[]),
-    ),
-    flag(&["-alpha_method"], 1, NO_EFFECT, Set::Whole),
-    flag(
-        &["-alpha_filter"],
-        1,
-        NO_EFFECT,
-        Set::Nothing(&["none", "fast", "best"]),
-    ),
-    flag(
-        &["-alpha_cleanup"],
-        0,
-        "no effect: it is always done",
-        Set::Whole,
-    ),
-    flag(
-        &["-exact"],
-        0,
-        "no effect: colors under full transparency are not kept",
-        Set::Whole,
-    ),
-    flag(&["-blend_alpha"], 1, "`background`", Set::By(blend)),
-    flag(
-        &["-noalpha"],
-        0,
-        "`background=white`: the colors under transparency are not kept",
-        Set::Unless("background", "white"),
-    ),
-    flag(
-        &["-lossless"],
-        0,
-        "`mode=lossless`",
-        Set::To("mode", "lossless"),
-    ),
-    flag(
-        &["-near_lossless"],
-        1,
-        "`near_lossless`, with `mode=lossless`",
-        Set::By(near_lossless),
-    ),
-    flag(
-        &["-hint"],
-        1,
-        NO_EFFECT,
-        Set::Nothing(&["photo", "picture", "graph"]),
-    ),
-    flag(
-        &["-metadata"],
-        1,
-        "`metadata`: `none` is `strip`, `icc` is `icc`; `all`, `exif` and `xmp` are `keep`",
-        Set::By(metadata),
-    ),
-    flag(
-        &["-short"],
-        0,
-        "prints bytes and PSNR alone",
-        Set::Switch(Switch::Short),
-    ),
-    QUIET,
-    flag(
-        &["-version"],
-        0,
-        "prints `1.6.0`, the version whose flags these are",
-        Set::Print(Print::Version),
-    ),
-    flag(&["-noasm"], 0, "no effect", Set::Whole),
-    VERBOSE,
-    flag(
-        &["-progress"],
-        0,
-        "prints 0 % and 100 %",
-        Set::Switch(Switch::Progress),
-    ),
-    flag(&["-jpeg_like"], 0, NO_EFFECT, Set::Whole),
-    flag(&["-af"], 0, NO_EFFECT, Set::Whole),
-    flag(&["-pre"], 1, NO_EFFECT, Set::Whole),
-    OUTPUT,
-];
+pub(super) const CWEBP: &[Flag] = flags! {
+    ("-h" | "-help", 0, Print(Print::Help), "the short help")
+    ("-H" | "-longhelp", 0, Print(Print::LongHelp), "all flags")
+    ("-q", 1, By(quality), "`quality`, rounded; 75 without it; no effect beside `-lossless`")
+    ("-alpha_q", 1, By(|call, values| whole(call, "alpha_quality", values, 0, 100)), "`alpha_quality`")
+    ("-preset", 1, Nothing(&["default", "photo", "picture", "drawing", "icon", "text"]), NO_EFFECT)
+    ("-z", 1, By(level), "`mode=lossless`, with `effort`: 0 to 2 `low`, 3 to 6 `medium`, 7 and 8 `high`, 9 `max`")
+    METHOD
+    ("-segments", 1, Whole, NO_EFFECT)
+    ("-size", 1, By(size), "`max_bytes`, with `best_effort=true`")
+    ("-psnr", 1, By(psnr), "`target`, a score of SSIMULACRA2: 80 for 42 dB, and 4 for each dB more or less")
+    ("-s", 2, By(|_, _| Err("Error! Raw Y'CbCr samples (-s) are not read".to_owned())),
+     "an error: raw samples are not read")
+    ("-sns", 1, Whole, NO_EFFECT)
+    FILTER
+    ("-sharpness", 1, Whole, NO_EFFECT)
+    ("-strong", 0, Whole, NO_EFFECT)
+    ("-nostrong", 0, Whole, NO_EFFECT)
+    ("-partition_limit", 1, Whole, "no effect: partitions always fit")
+    ("-pass", 1, Whole, NO_EFFECT)
+    ("-crop", 4, By(crop), "`crop`, in pixels of the upright picture")
+    ("-resize", 2, By(resize), "`width` and `height` with `fit=fill` and `enlarge=true`; a 0 leaves a side open")
+    THREADS
+    ("-low_memory", 0, Whole, "no effect")
+    ("-map", 1, Whole, "no effect: there is no such map")
+    ("-print_psnr", 0, Measure(Measure::Psnr), "prints the PSNR of blue, green, red, alpha and all")
+    ("-print_ssim", 0, Measure(Measure::Ssim), "prints the SSIM of these in dB, in blocks of 8 by 8")
+    ("-print_lsim", 0, Measure(Measure::Ssim), "as `-print_ssim`")
+    ("-d", 1, Nothing(&[]), "no effect: no PGM is written")
+    ("-alpha_method", 1, Whole, NO_EFFECT)
+    ("-alpha_filter", 1, Nothing(&["none", "fast", "best"]), NO_EFFECT)
+    ("-alpha_cleanup", 0, Whole, "no effect: it is always done")
+    ("-exact", 0, Whole, "no effect: colors under full transparency are not kept")
+    ("-blend_alpha", 1, By(blend), "`background`")
+    ("-noalpha", 0, Unless("background", "white"), "`background=white`: the colors under transparency are not kept")
+    ("-lossless", 0, To("mode", "lossless"), "`mode=lossless`")
+    ("-near_lossless", 1, By(near_lossless), "`near_lossless`, with `mode=lossless`")
+    ("-hint", 1, Nothing(&["photo", "picture", "graph"]), NO_EFFECT)
+    ("-metadata", 1, By(metadata),
+     "`metadata`: `none` is `strip`, `icc` is `icc`; `all`, `exif` and `xmp` are `keep`")
+    ("-short", 0, Switch(Switch::Short), "prints bytes and PSNR alone")
+    QUIET
+    ("-version", 0, Print(Print::Version), "prints `1.6.0`, the version whose flags these are")
+    ("-noasm", 0, Whole, "no effect")
+    VERBOSE
+    ("-progress", 0, Switch(Switch::Progress), "prints 0 % and 100 %")
+    ("-jpeg_like", 0, Whole, NO_EFFECT)
+    ("-af", 0, Whole, NO_EFFECT)
+    ("-pre", 1, Whole, NO_EFFECT)
+    OUTPUT
+};
 
 /// The flags of `gif2webp`.
-pub(super) const GIF2WEBP: &[Flag] = &[
-    flag(&["-h", "-help"], 0, "the help", Set::Print(Print::LongHelp)),
-    flag(
-        &["-lossy"],
-        0,
-        "`mode=lossy`; without it and `-mixed` it is `mode=lossless`",
-        Set::To("mode", "lossy"),
-    ),
-    flag(&["-mixed"], 0, "`mode=auto`", Set::To("mode", "auto")),
-    flag(
-        &["-q"],
-        1,
-        "`quality`, rounded; 75 without it",
-        Set::By(quality),
-    ),
-    METHOD,
-    flag(
-        &["-min_size"],
-        0,
-        "`effort=high`",
-        Set::To("effort", "high"),
-    ),
-    flag(
-        &["-kmin"],
-        1,
-        "no effect: frames hold what changes",
-        Set::Whole,
-    ),
-    flag(
-        &["-kmax"],
-        1,
-        "no effect: frames hold what changes",
-        Set::Whole,
-    ),
-    FILTER,
-    flag(
-        &["-metadata"],
-        1,
-        "`metadata`: `none` is `strip`; `xmp`, the default, and `all` are `keep`",
-        Set::By(metadata),
-    ),
-    flag(&["-loop_compatibility"], 0, "no effect", Set::Whole),
-    THREADS,
-    flag(
-        &["-version"],
-        0,
-        "prints the version whose flags these are",
-        Set::Print(Print::Version),
-    ),
-    VERBOSE,
-    QUIET,
-    OUTPUT,
-];
+pub(super) const GIF2WEBP: &[Flag] = flags! {
+    ("-h" | "-help", 0, Print(Print::LongHelp), "the help")
+    ("-lossy", 0, To("mode", "lossy"), "`mode=lossy`; without it and `-mixed` it is `mode=lossless`")
+    ("-mixed", 0, To("mode", "auto"), "`mode=auto`")
+    ("-q", 1, By(quality), "`quality`, rounded; 75 without it")
+    METHOD
+    ("-min_size", 0, To("effort", "high"), "`effort=high`")
+    ("-kmin", 1, Whole, "no effect: frames hold what changes")
+    ("-kmax", 1, Whole, "no effect: frames hold what changes")
+    FILTER
+    ("-metadata", 1, By(metadata), "`metadata`: `none` is `strip`; `xmp`, the default, and `all` are `keep`")
+    ("-loop_compatibility", 0, Whole, "no effect")
+    THREADS
+    ("-version", 0, Print(Print::Version), "prints the version whose flags these are")
+    VERBOSE
+    QUIET
+    OUTPUT
+};
 
 /// Reads arguments as these programs do: flags and the input in any order, the last of several
 /// inputs counts, and behind `--` stands the input alone.
