@@ -1,23 +1,14 @@
 //! Errors while tokens, passwords and sessions are checked or issued.
 
-use std::fmt;
+use thiserror::Error;
 
 /// An internal error: the client has done nothing wrong. The texts are for the log.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Error)]
 pub enum AuthError {
     /// The system gives no random bytes.
+    #[error("the system gives no random bytes: {0}")]
     Random(String),
     /// argon2 failed; in practice the stored password hash is damaged.
+    #[error("argon2 failed: {0}")]
     Argon2(String),
 }
-
-impl fmt::Display for AuthError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            AuthError::Random(cause) => write!(f, "the system gives no random bytes: {cause}"),
-            AuthError::Argon2(cause) => write!(f, "argon2 failed: {cause}"),
-        }
-    }
-}
-
-impl std::error::Error for AuthError {}

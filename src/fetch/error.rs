@@ -1,35 +1,47 @@
 //! Why a picture could not be fetched.
 
-use std::fmt;
+use thiserror::Error;
 
 /// The reason why nothing was fetched. Its `Display` is a sentence for the client that gave the
 /// URL; it reveals nothing about the network of the server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum FetchError {
     /// It is not an absolute http or https URL, or has a port, a user or a host that is not
     /// allowed; a sentence.
+    #[error("{0}")]
     Url(String),
     /// The host resolves to an address that may not be reached; a sentence.
+    #[error("{0}")]
     Forbidden(String),
     /// The host does not resolve, does not answer, does not speak HTTP, redirects too often, or TLS
     /// fails; a sentence.
+    #[error("{0}")]
     Unreachable(String),
     /// The server answered with something other than 200.
+    #[error("The URL's server answered with status {0}: only 200 is taken.")]
     Status(u16),
     /// The file is larger than the limit.
+    #[error("The file behind the URL is larger than {max_bytes} bytes.")]
     TooLarge {
         /// The limit in bytes.
         max_bytes: u64,
     },
     /// The fetch took longer than the time limit.
+    #[error("The URL's server took too long.")]
     Timeout,
     /// The URL needs TLS, for which this CPU lacks instructions.
+    #[error("This server's CPU cannot do TLS: give a URL that starts with http://.")]
     TlsUnavailable,
     /// The fetch did not begin within the time limit because of others, or the queue was full.
+    #[error(
+        "Too many pictures are being fetched, from this host or in all: try again in a few seconds."
+    )]
     Busy,
     /// The caller does not wait any more.
+    #[error("Nobody waits for the picture any more.")]
     Abandoned,
     /// A bug: the fetch panicked.
+    #[error("The picture could not be fetched.")]
     Failed,
 }
 
@@ -51,36 +63,3 @@ impl FetchError {
         FetchError::Unreachable(format!("Nothing could be fetched from {host}: {reason}."))
     }
 }
-
-impl fmt::Display for FetchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FetchError::Url(detail)
-            | FetchError::Forbidden(detail)
-            | FetchError::Unreachable(detail) => f.write_str(detail),
-            FetchError::Status(status) => {
-                write!(
-                    f,
-                    "The URL's server answered with status {status}: only 200 is taken."
-                )
-            }
-            FetchError::TooLarge { max_bytes } => {
-                write!(
-                    f,
-                    "The file behind the URL is larger than {max_bytes} bytes."
-                )
-            }
-            FetchError::Timeout => f.write_str("The URL's server took too long."),
-            FetchError::TlsUnavailable => {
-                f.write_str("This server's CPU cannot do TLS: give a URL that starts with http://.")
-            }
-            FetchError::Busy => f.write_str(
-                "Too many pictures are being fetched, from this host or in all: try again in a few seconds.",
-            ),
-            FetchError::Abandoned => f.write_str("Nobody waits for the picture any more."),
-            FetchError::Failed => f.write_str("The picture could not be fetched."),
-        }
-    }
-}
-
-impl std::error::Error for FetchError {}
