@@ -232,6 +232,21 @@ macro_rules! history {
     };
 }
 
+/// A path for people who are signed in that shows a page of the dashboard.
+macro_rules! signed_in {
+    ($path:ident $show:ident) => {
+        for_signed_in(paths::$path, |context, _| Ok(dashboard::$show(context)?))
+    };
+}
+
+/// A path that takes a form of this page, for people who are signed in; made by [`form`] or
+/// [`change`].
+macro_rules! sent {
+    ($path:ident of $page:ident [$($limit:ident)*] $make:ident $act:ident) => {
+        sent(paths::$path, $make(paths::$page, &[$(FormLimit::$limit),*], dashboard::$act))
+    };
+}
+
 /// All paths. Any other path is a 404, whatever the method and the body.
 pub const ROUTES: &[Route] = &[
     Route {
@@ -295,9 +310,7 @@ pub const ROUTES: &[Route] = &[
     "The description of the API", "This document." },
     shown(paths::START, |context, _| Ok(dashboard::start(context)?)),
     for_signed_in(paths::DASHBOARD, pages::overview),
-    for_signed_in(paths::CONVERTING, |context, _| {
-        Ok(dashboard::convert(context)?)
-    }),
+    signed_in! { CONVERTING convert },
     page(
         paths::SIGN_UP,
         PageActions {
@@ -336,57 +349,30 @@ pub const ROUTES: &[Route] = &[
         },
     ),
     sent(paths::SIGN_OUT, public_form(&[], dashboard::sign_out)),
-    sent(
-        paths::SIGN_OUT_EVERYWHERE,
-        form(paths::SESSIONS, &[], dashboard::sign_out_everywhere),
-    ),
+    sent! { SIGN_OUT_EVERYWHERE of SESSIONS [] form sign_out_everywhere },
     // `done` is there if a session was just ended.
     for_signed_in(paths::SESSIONS, |context, query| {
         let has_ended = query.parameter("done")? == Some("ended");
         Ok(dashboard::sessions(context, has_ended)?)
     }),
-    sent(
-        paths::END_SESSION,
-        form(paths::SESSIONS, &[], dashboard::end_session),
-    ),
+    sent! { END_SESSION of SESSIONS [] form end_session },
     // `done` and `number` name the last change and the token that it was made to.
     for_signed_in(paths::TOKENS, |context, query| {
         let done = query.parameter("done")?.unwrap_or_default();
         let number = query.parameter("number")?.unwrap_or_default();
         Ok(dashboard::tokens(context, done, number)?)
     }),
-    token_form(paths::CREATE_TOKEN, dashboard::create_token),
-    token_form(paths::CHANGE_TOKEN, dashboard::change_token),
-    token_form(paths::ROTATE_TOKEN, dashboard::rotate_token),
-    token_form(paths::DELETE_TOKEN, dashboard::delete_token),
-    sent(
-        paths::REVEAL_TOKEN,
-        form(paths::TOKENS, &[], dashboard::reveal_token),
-    ),
-    for_signed_in(paths::ACCOUNT, |context, _| {
-        Ok(dashboard::account(context)?)
-    }),
+    sent! { CREATE_TOKEN of TOKENS [TokenChanges] change create_token },
+    sent! { CHANGE_TOKEN of TOKENS [TokenChanges] change change_token },
+    sent! { ROTATE_TOKEN of TOKENS [TokenChanges] change rotate_token },
+    sent! { DELETE_TOKEN of TOKENS [TokenChanges] change delete_token },
+    sent! { REVEAL_TOKEN of TOKENS [] form reveal_token },
+    signed_in! { ACCOUNT account },
     // The form needs the password, so attempts count as those to sign in; and it reveals whether an
     // address is taken, so they count as those to sign up, too.
-    sent(
-        paths::CHANGE_EMAIL,
-        form(
-            paths::ACCOUNT,
-            &[FormLimit::SignIn, FormLimit::SignUp],
-            dashboard::change_email,
-        ),
-    ),
-    for_signed_in(paths::EMAIL_CHANGED, |context, _| {
-        Ok(dashboard::email_changed(&context.session))
-    }),
-    sent(
-        paths::CHANGE_PASSWORD,
-        form(
-            paths::ACCOUNT,
-            &[FormLimit::SignIn],
-            dashboard::change_password,
-        ),
-    ),
+    sent! { CHANGE_EMAIL of ACCOUNT [SignIn SignUp] form change_email },
+    signed_in! { EMAIL_CHANGED email_changed },
+    sent! { CHANGE_PASSWORD of ACCOUNT [SignIn] form change_password },
     page(
         paths::SECOND_FACTOR,
         PageActions {
@@ -400,29 +386,13 @@ pub const ROUTES: &[Route] = &[
             )),
         },
     ),
-    sent(
-        paths::SECOND_FACTOR_OFF,
-        form(
-            paths::SECOND_FACTOR,
-            &[FormLimit::SignIn],
-            dashboard::turn_off_second_factor,
-        ),
-    ),
+    sent! { SECOND_FACTOR_OFF of SECOND_FACTOR [SignIn] form turn_off_second_factor },
     // The W3C's "A Well-Known URL for Changing Passwords".
     shown(CHANGE_PASSWORD_FORM, |_, _| {
         Ok(Outcome::redirect("/account#password"))
     }),
-    sent(
-        paths::DELETE_ACCOUNT,
-        change(
-            paths::ACCOUNT,
-            &[FormLimit::SignIn],
-            dashboard::delete_account,
-        ),
-    ),
-    for_signed_in(paths::PASSWORD_CHANGED, |context, _| {
-        Ok(dashboard::password_changed(&context.session))
-    }),
+    sent! { DELETE_ACCOUNT of ACCOUNT [SignIn] change delete_account },
+    signed_in! { PASSWORD_CHANGED password_changed },
     shown(paths::ACCOUNT_DELETED, |_, _| {
         Ok(dashboard::account_deleted())
     }),
@@ -459,12 +429,6 @@ const fn for_signed_in(path: &'static str, show: SignedInPage) -> Route {
 const fn sent(path: &'static str, form: FormAction) -> Route {
     let (show, form) = (None, Some(form));
     page(path, PageActions { show, form })
-}
-
-/// A path that changes a token, counted as such.
-const fn token_form(path: &'static str, act: SessionAction) -> Route {
-    let limits = &[FormLimit::TokenChanges];
-    sent(path, change(paths::TOKENS, limits, act))
 }
 
 /// A path for people with a page, a form or both.
