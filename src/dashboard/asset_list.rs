@@ -13,92 +13,62 @@ pub struct Asset {
     pub sources: &'static [&'static str],
 }
 
-const CSS: &str = "text/css; charset=utf-8";
-const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
-
 /// All files.
 pub static ASSETS: [Asset; 14] = [
     // All pages have it.
-    Asset {
-        path: paths::STYLE,
-        media_type: CSS,
-        sources: &["style/base.css", "style/usage.css", "style/docs.css"],
-    },
+    style(
+        paths::STYLE,
+        &["style/base.css", "style/usage.css", "style/docs.css"],
+    ),
     // The page that converts has it beside.
-    Asset {
-        path: paths::CONVERT_STYLE,
-        media_type: CSS,
-        sources: &["style/convert.css"],
-    },
+    style(paths::CONVERT_STYLE, &["style/convert.css"]),
     // All pages have it, before the stylesheet.
-    Asset {
-        path: paths::THEME_SCRIPT,
-        media_type: JAVASCRIPT,
-        sources: &["script/theme.js"],
-    },
+    script(paths::THEME_SCRIPT, &["script/theme.js"]),
     // All pages but those of the next ones have it, and work without.
-    Asset {
-        path: paths::SCRIPT,
-        media_type: JAVASCRIPT,
-        sources: &["script/base.js"],
-    },
+    script(paths::SCRIPT, &["script/base.js"]),
     // The scripts of single pages contain the script of all pages, so that a page loads one.
-    Asset {
-        path: paths::USAGE_SCRIPT,
-        media_type: JAVASCRIPT,
-        sources: &["script/base.js", "script/usage.js"],
-    },
-    Asset {
-        path: paths::TOKENS_SCRIPT,
-        media_type: JAVASCRIPT,
-        sources: &["script/base.js", "script/tokens.js"],
-    },
-    Asset {
-        path: paths::CONVERT_SCRIPT,
-        media_type: JAVASCRIPT,
-        sources: &[
+    script(paths::USAGE_SCRIPT, &["script/base.js", "script/usage.js"]),
+    script(
+        paths::TOKENS_SCRIPT,
+        &["script/base.js", "script/tokens.js"],
+    ),
+    script(
+        paths::CONVERT_SCRIPT,
+        &[
             "script/base.js",
             "script/snippets.js",
             "script/zip.js",
             "script/settings.js",
             "script/convert.js",
         ],
-    },
-    Asset {
-        path: paths::ICON,
-        media_type: "image/svg+xml",
-        sources: &["icon.svg"],
-    },
+    ),
+    asset(paths::ICON, "image/svg+xml", &["icon.svg"]),
     // What converts in the start page's drop zone.
-    Asset {
-        path: paths::START_SCRIPT,
-        media_type: JAVASCRIPT,
-        sources: &["script/base.js", "script/start.js"],
-    },
+    script(paths::START_SCRIPT, &["script/base.js", "script/start.js"]),
     // The package by which browsers convert.
-    Asset {
-        path: paths::BROWSER,
-        media_type: JAVASCRIPT,
-        sources: &["../../wasm/npm/index.js"],
-    },
-    Asset {
-        path: "/browser/pool.js",
-        media_type: JAVASCRIPT,
-        sources: &["../../wasm/npm/pool.js"],
-    },
-    Asset {
-        path: "/browser/engine.js",
-        media_type: JAVASCRIPT,
-        sources: &["../../wasm/npm/engine.js"],
-    },
-    Asset {
-        path: "/browser/problems.js",
-        media_type: JAVASCRIPT,
-        sources: &["../../wasm/npm/problems.js"],
-    },
-    Asset {
-        path: paths::BROWSER_WORKER,
-        media_type: JAVASCRIPT,
-        sources: &["../../wasm/npm/worker.js"],
-    },
+    script(paths::BROWSER, &["../../wasm/npm/index.js"]),
+    script("/browser/pool.js", &["../../wasm/npm/pool.js"]),
+    script("/browser/engine.js", &["../../wasm/npm/engine.js"]),
+    script("/browser/problems.js", &["../../wasm/npm/problems.js"]),
+    script(paths::BROWSER_WORKER, &["../../wasm/npm/worker.js"]),
 ];
+
+const fn style(path: &'static str, sources: &'static [&'static str]) -> Asset {
+    asset(path, "text/css; charset=utf-8", sources)
+}
+
+const fn script(path: &'static str, sources: &'static [&'static str]) -> Asset {
+    asset(path, "text/javascript; charset=utf-8", sources)
+}
+
+const fn asset(
+    path: &'static str,
+    media_type: &'static str,
+    sources: &'static [&'static str],
+) -> Asset {
+    Asset {
+        path,
+        media_type,
+        sources,
+    }
+}

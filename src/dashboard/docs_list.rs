@@ -22,72 +22,32 @@ pub enum Reader {
     Operator,
 }
 
-/// The pages in the order of the index.
-pub const DOC_PAGES: &[DocPage] = &[
-    DocPage {
-        name: "api",
-        title: "HTTP API",
-        about: "Parameters, forms, watermarks, answers, errors, tokens, usage.",
-        reader: Reader::User,
-    },
-    DocPage {
-        name: "formats",
-        title: "Formats",
-        about: "What is read, colors and orientation, animations, damaged files.",
-        reader: Reader::User,
-    },
-    DocPage {
-        name: "command-line",
-        title: "Command line",
-        about: "Converting files without a server, and every command and flag.",
-        reader: Reader::User,
-    },
-    DocPage {
-        name: "cwebp",
-        title: "cwebp and gif2webp",
-        about: "The command lines of libwebp's programs, flag by flag.",
-        reader: Reader::User,
-    },
-    DocPage {
-        name: "recipes",
-        title: "Recipes",
-        about: "Pages with srcset, folders, WordPress, next/image, nginx; from cwebp, sharp, imgproxy, TinyPNG.",
-        reader: Reader::User,
-    },
-    DocPage {
-        name: "browser",
-        title: "Browsers and Node",
-        about: "The same conversions without a server: a package of JavaScript and WebAssembly.",
-        reader: Reader::User,
-    },
-    DocPage {
-        name: "install",
-        title: "Installing",
-        about: "One file, a package for Debian and Ubuntu, an image for containers, Cargo.",
-        reader: Reader::Operator,
-    },
-    DocPage {
-        name: "operating",
-        title: "Operating",
-        about: "The static file, logs, data, backups, limits, memory.",
-        reader: Reader::Operator,
-    },
-    DocPage {
-        name: "deploy",
-        title: "Deployment guides",
-        about: "systemd, nginx, Caddy, HAProxy, Kubernetes, Prometheus, Grafana.",
-        reader: Reader::Operator,
-    },
-    DocPage {
-        name: "cluster",
-        title: "Several machines",
-        about: "Replicas over PostgreSQL: setting up, promises, faults.",
-        reader: Reader::Operator,
-    },
-    DocPage {
-        name: "security",
-        title: "Security",
-        about: "Tokens, passwords, hostile traffic, watermark URLs.",
-        reader: Reader::Operator,
-    },
-];
+/// Makes the table: for each kind of reader a name, a title and a purpose in each row.
+macro_rules! pages {
+    ($($reader:ident { $($name:literal $title:literal: $about:literal;)+ })+) => {
+        /// The pages in the order of the index.
+        pub const DOC_PAGES: &[DocPage] = &[$($(
+            DocPage { name: $name, title: $title, about: $about, reader: Reader::$reader },
+        )+)+];
+    };
+}
+
+pages! {
+    User {
+        "api" "HTTP API": "Parameters, forms, watermarks, answers, errors, tokens, usage.";
+        "formats" "Formats": "What is read, colors and orientation, animations, damaged files.";
+        "command-line" "Command line": "Converting files without a server, and every command and flag.";
+        "cwebp" "cwebp and gif2webp": "The command lines of libwebp's programs, flag by flag.";
+        "recipes" "Recipes":
+            "Pages with srcset, folders, WordPress, next/image, nginx; from cwebp, sharp, imgproxy, TinyPNG.";
+        "browser" "Browsers and Node":
+            "The same conversions without a server: a package of JavaScript and WebAssembly.";
+    }
+    Operator {
+        "install" "Installing": "One file, a package for Debian and Ubuntu, an image for containers, Cargo.";
+        "operating" "Operating": "The static file, logs, data, backups, limits, memory.";
+        "deploy" "Deployment guides": "systemd, nginx, Caddy, HAProxy, Kubernetes, Prometheus, Grafana.";
+        "cluster" "Several machines": "Replicas over PostgreSQL: setting up, promises, faults.";
+        "security" "Security": "Tokens, passwords, hostile traffic, watermark URLs.";
+    }
+}
