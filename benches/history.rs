@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use towebp::store::{
-    AccountId, Days, EntryId, FailureFilter, Period, Settings, Store, TokenNumber, UsageEntry,
-    UsageFilter, UsagePage, WatermarkKind,
+    AccountId, Days, EntryId, FailureFilter, Page, Period, Settings, Store, TokenNumber,
+    UsageEntry, UsageFilter, WatermarkKind,
 };
 
 /// Threads that record: the store commits what has queued up together.
@@ -157,7 +157,7 @@ fn ask(store: &Store, account: AccountId, newest: u64) {
         ("1000 of a day in the middle", &of_day, None, 1000),
     ] {
         measure(name, || {
-            let UsagePage { entries, .. } = store
+            let Page { entries, .. } = store
                 .usage(account, filter, before, limit)
                 .expect("it is read");
             entries.len()
@@ -182,7 +182,7 @@ fn ask(store: &Store, account: AccountId, newest: u64) {
     });
     measure("failures", || {
         let failures = store.failures(account, &FailureFilter::default(), None, 10);
-        failures.expect("they are read").failures.len()
+        failures.expect("they are read").entries.len()
     });
     let begun = Instant::now();
     let (mut before, mut count) = (None, 0);

@@ -3,7 +3,7 @@
 use super::history_view::HistoryView;
 use super::paths;
 use super::units::{size, time};
-use crate::store::{Failure, FailurePage, TokenUsage, token_name};
+use crate::store::{Failure, Page, TokenUsage, token_name};
 use maud::{Markup, html};
 
 /// Failed conversions on one page.
@@ -51,9 +51,9 @@ fn advice(code: &str) -> Option<&'static str> {
 }
 
 /// The codes of failures, each with their number and the newest one, the most frequent code first.
-fn by_reason(page: &FailurePage) -> Vec<(usize, &Failure)> {
+fn by_reason(page: &Page<Failure>) -> Vec<(usize, &Failure)> {
     let mut groups: Vec<(usize, &Failure)> = Vec::new();
-    for (_, failure) in &page.failures {
+    for (_, failure) in &page.entries {
         match groups.iter_mut().find(|(_, it)| it.code == failure.code) {
             Some((count, _)) => *count += 1,
             None => groups.push((1, failure)),
@@ -67,14 +67,14 @@ fn by_reason(page: &FailurePage) -> Vec<(usize, &Failure)> {
 /// there are none. `reason` gives a problem in words by its code.
 pub fn failures_card(
     view: &HistoryView,
-    page: &FailurePage,
-    newest: &FailurePage,
+    page: &Page<Failure>,
+    newest: &Page<Failure>,
     tokens: Option<&[TokenUsage]>,
     reason: fn(&str) -> Option<&'static str>,
 ) -> Markup {
     let is_later_page = view.failed_before.is_some();
     html! {
-        @if !page.failures.is_empty() || is_later_page {
+        @if !page.entries.is_empty() || is_later_page {
             section.card #failures {
                 div.title {
                     h2 { "Failed conversions" }
@@ -100,7 +100,7 @@ pub fn failures_card(
                     }
                 }
                 @if newest.next_before.is_some() {
-                    p.hint { "The newest " (newest.failures.len()) " are counted." }
+                    p.hint { "The newest " (newest.entries.len()) " are counted." }
                 }
                 details open[is_later_page] {
                     summary { "One by one" }
@@ -113,7 +113,7 @@ pub fn failures_card(
                             }
                         }
                         tbody {
-                            @for (_, failure) in &page.failures { (failure_row(failure, tokens, reason)) }
+                            @for (_, failure) in &page.entries { (failure_row(failure, tokens, reason)) }
                         }
                     }
                 }
@@ -173,8 +173,8 @@ mod tests {
             "watermark_status",
         ];
         let failures = codes.map(|code| (EntryId(1), Failure::example(400, code)));
-        let page = FailurePage {
-            failures: failures.into(),
+        let page = Page {
+            entries: failures.into(),
             next_before: None,
         };
         let groups = by_reason(&page);

@@ -10,8 +10,8 @@ use super::paths;
 use super::units::{saved, size, time};
 use super::usage::Usage;
 use crate::store::{
-    AccountId, EntryId, FilterError, StoreError, TokenUsage, USAGE_FORMATS, UsageEntry,
-    UsageFilter, UsagePage, UsageTotals, WatermarkKind, day_text, end_of_day, token_name,
+    AccountId, EntryId, FilterError, Page, StoreError, TokenUsage, USAGE_FORMATS, UsageEntry,
+    UsageFilter, UsageTotals, WatermarkKind, day_text, end_of_day, token_name,
 };
 use maud::{Markup, html};
 
@@ -153,7 +153,7 @@ fn shares_of(usage: &Usage, tokens: &[TokenUsage]) -> Markup {
 
 fn conversions(
     view: &HistoryView,
-    page: &UsagePage,
+    page: &Page<UsageEntry>,
     is_filtered: bool,
     tokens: Option<&[TokenUsage]>,
 ) -> Markup {
@@ -312,7 +312,7 @@ fn row(id: Option<EntryId>, entry: &UsageEntry, tokens: Option<&[TokenUsage]>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Failure, FailurePage, TokenNumber};
+    use crate::store::{Failure, TokenNumber};
     use std::time::SystemTime;
 
     #[test]
@@ -323,12 +323,12 @@ mod tests {
             token: TokenNumber(1),
             ..UsageEntry::example(SystemTime::UNIX_EPOCH)
         };
-        let page = UsagePage {
+        let page = Page {
             entries: vec![(EntryId(1), entry)],
             next_before: None,
         };
-        let failures = FailurePage {
-            failures: vec![(EntryId(1), Failure::example(413, "body_too_large"))],
+        let failures = Page {
+            entries: vec![(EntryId(1), Failure::example(413, "body_too_large"))],
             next_before: None,
         };
         let view = HistoryView::default();

@@ -86,7 +86,7 @@ pub fn json(state: &AppState, request: &Request) -> Result<Response, Problem> {
     let page = state
         .store
         .failures(listing.account, &filter, before, limit)?;
-    let failures = page.failures.iter();
+    let failures = page.entries.iter();
     Ok(Response::json(&Page {
         failures: failures
             .map(|(id, failure)| Entry::new(*id, failure, &listing.tokens))
@@ -107,8 +107,7 @@ pub fn csv(state: &AppState, request: &Request) -> Result<Response, Problem> {
         page: |store, listing, before| {
             let filter = listing.texts.failures(&listing.tokens)?;
             let limit = MAX_LIMIT as usize;
-            let page = store.failures(listing.account, &filter, before, limit)?;
-            Ok((page.failures, page.next_before))
+            Ok(store.failures(listing.account, &filter, before, limit)?)
         },
         push: |text, id, failure, tokens| Entry::new(id, failure, tokens).push_csv(text),
     }

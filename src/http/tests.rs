@@ -291,7 +291,7 @@ fn failures(state: &AppState, account: AccountId) -> Vec<u16> {
     let page = state
         .store
         .failures(account, &FailureFilter::default(), None, 9);
-    let failures = page.unwrap().failures;
+    let failures = page.unwrap().entries;
     failures.iter().map(|(_, failure)| failure.status).collect()
 }
 

@@ -243,8 +243,7 @@ pub fn ndjson(state: &AppState, request: &Request) -> Result<Response, Problem> 
 
 fn page(store: &Store, listing: &Listing, before: Option<EntryId>) -> PageOf<UsageEntry> {
     let filter = listing.texts.usage(&listing.tokens)?;
-    let page = store.usage(listing.account, &filter, before, MAX_LIMIT as usize)?;
-    Ok((page.entries, page.next_before))
+    Ok(store.usage(listing.account, &filter, before, MAX_LIMIT as usize)?)
 }
 
 /// The sums of days, oldest first; days without conversions are left out.
@@ -294,7 +293,7 @@ pub struct Download<E> {
 }
 
 /// Entries, and the `before` of the next page, if there is one.
-pub type PageOf<E> = Result<(Vec<(EntryId, E)>, Option<EntryId>), Problem>;
+pub type PageOf<E> = Result<crate::store::Page<E>, Problem>;
 
 impl<E: 'static> Download<E> {
     /// The response.
@@ -345,11 +344,11 @@ impl<E: 'static> Download<E> {
             csv::push_row(&mut text, self.columns);
         }
         for _ in 0..MAX_PAGES {
-            let (entries, next) = page(before)?;
-            for (id, entry) in &entries {
+            let found = page(before)?;
+            for (id, entry) in &found.entries {
                 (self.push)(&mut text, *id, entry, tokens);
             }
-            before = next;
+            before = found.next_before;
             if before.is_none() || text.len() >= MIN_PART {
                 break;
             }
@@ -523,7 +522,10 @@ mod tests {
             let ids = (1..first).rev().take(MAX_LIMIT as usize);
             let entries: Vec<_> = ids.map(|id| (id.into(), entry())).collect();
             let last = entries.last().map_or(EntryId(1), |(id, _)| *id);
-            Ok((entries, (last > EntryId(1)).then_some(last)))
+            Ok(crate::store::Page {
+                entries,
+                next_before: (last > EntryId(1)).then_some(last),
+            })
         };
         let columns = "id,time,format,input_bytes,output_bytes,width,height,quality,watermark,\
                        milliseconds,token\r\n";

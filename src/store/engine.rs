@@ -34,16 +34,14 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
-use super::entry_id::EntryId;
+use super::entry_id::{EntryId, Page};
 use super::error::Result;
-use super::failure::{Failure, FailureFilter, FailurePage};
+use super::failure::{Failure, FailureFilter};
 use super::rows::{AccountRow, Row};
 use super::session::{Browser, SessionId, SessionTimes, StoredSession};
 use super::token::{AccountAccess, Restrictions, TokenSettings, TokenUsage};
 use super::token_number::TokenNumber;
-use super::usage::{
-    Days, MonthlyQuotas, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals,
-};
+use super::usage::{Days, MonthlyQuotas, UsageDay, UsageEntry, UsageFilter, UsageTotals};
 use crate::auth::{AccountId, CodeHash, Email, Proof, SecondFactor, Wait};
 
 /// A storage engine. See the module's guarantees, which hold for every method.
@@ -93,7 +91,7 @@ pub trait Engine: Send + Sync {
         account: AccountId,
         filter: &UsageFilter,
         range: PageRange,
-    ) -> Result<UsagePage>;
+    ) -> Result<Page<UsageEntry>>;
 
     /// Calls `each` with the sums of an account by day, token and format, in this order, over all
     /// entries that there have ever been.
@@ -110,7 +108,7 @@ pub trait Engine: Send + Sync {
         account: AccountId,
         filter: &FailureFilter,
         range: PageRange,
-    ) -> Result<FailurePage>;
+    ) -> Result<Page<Failure>>;
 
     /// The sums over all entries that an account's history has ever had; zeros if there is no such
     /// account.

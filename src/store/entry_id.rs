@@ -15,6 +15,29 @@ use crate::auth::{decode_128, encode_128};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId(pub u128);
 
+/// A page of an account's history or of its failed conversions, newest first.
+#[derive(Clone, Debug)]
+pub struct Page<T> {
+    /// The entries with their ids.
+    pub entries: Vec<(EntryId, T)>,
+    /// The value of `before` that gives the next page, which may be empty with a filter; `None` if
+    /// there is no older entry.
+    pub next_before: Option<EntryId>,
+}
+
+impl<T> Page<T> {
+    /// The first `limit` of these entries. A further one shows that there is another page.
+    pub fn of(mut entries: Vec<(EntryId, T)>, limit: usize) -> Page<T> {
+        let has_more = entries.len() > limit;
+        entries.truncate(limit);
+        let last = entries.last().filter(|_| has_more);
+        Page {
+            next_before: last.map(|(id, _)| *id),
+            entries,
+        }
+    }
+}
+
 impl EntryId {
     /// The pattern of the text, as a regular expression.
     pub const PATTERN: &str = "^[0-9A-Za-z]{1,22}$";

@@ -5,7 +5,6 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::entry_id::EntryId;
 use super::token_number::TokenNumber;
 use super::usage::Days;
 
@@ -31,20 +30,6 @@ pub struct Failure {
     /// The size of the body in bytes: of what arrived, or as the head announced it; 0 if it is not
     /// known.
     pub input_bytes: u64,
-}
-
-#[cfg(test)]
-impl Failure {
-    /// A failure by the token 1 for tests, whose details do not matter.
-    pub(crate) fn example(status: u16, code: &str) -> Failure {
-        Failure {
-            time: SystemTime::UNIX_EPOCH,
-            token: TokenNumber(1),
-            status,
-            code: code.to_owned(),
-            input_bytes: 7,
-        }
-    }
 }
 
 /// A filter of failed conversions; all pass by default.
@@ -95,15 +80,6 @@ impl StatusFilter {
         let is_number = rest.len() == 2 && rest.bytes().all(|byte| byte.is_ascii_digit());
         is_number.then_some(StatusFilter::Exact(text.parse().ok()?))
     }
-}
-
-/// A page of an account's failed conversions, newest first.
-#[derive(Clone, Debug)]
-pub struct FailurePage {
-    /// The failures with their ids.
-    pub failures: Vec<(EntryId, Failure)>,
-    /// The value of `before` that gives the next page; `None` if there is no older one.
-    pub next_before: Option<EntryId>,
 }
 
 #[cfg(test)]

@@ -104,15 +104,6 @@ impl Janitor {
             None => Ok(()),
         }
     }
-
-    /// Removes all rows that are too old now.
-    ///
-    /// # Errors
-    /// A write failed; earlier removals stay.
-    #[cfg(test)]
-    pub fn remove_old(&self) -> Result<()> {
-        self.shared.remove_old()
-    }
 }
 
 impl Drop for Janitor {
@@ -242,6 +233,13 @@ mod tests {
     use super::*;
     use crate::store::token_number::TokenNumber;
     use std::time::SystemTime;
+
+    impl Janitor {
+        /// Removes all rows that are too old now.
+        pub(crate) fn remove_old(&self) -> Result<()> {
+            self.shared.remove_old()
+        }
+    }
 
     fn failure() -> Failure {
         Failure {

@@ -61,12 +61,12 @@ pub use clock::{from_milliseconds, to_milliseconds};
 #[cfg(feature = "postgres")]
 pub use copy::{Copied, CopyStep, copy_to_folder, copy_to_postgres};
 pub use engine::{Findings, Snapshot};
-pub use entry_id::EntryId;
+pub use entry_id::{EntryId, Page};
 pub use error::{
     ChangeTokenError, CreateAccountError, OpenError, OwnerError, RecordError, SignInError,
     StoreError, TokenError,
 };
-pub use failure::{Failure, FailureFilter, FailurePage, StatusFilter};
+pub use failure::{Failure, FailureFilter, StatusFilter};
 pub use filter::{FilterError, FilterTexts, USAGE_FORMATS, day_text, period_text};
 pub(crate) use folder::rename_new;
 pub use known::TokenCheck;
@@ -80,8 +80,8 @@ pub use token::{
 pub use token_number::TokenNumber;
 pub use transfer::{fill_backup, receive_backup, send};
 pub use usage::{
-    Days, Month, MonthlyQuotas, Period, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageSum,
-    UsageTotals, WatermarkKind, saved_percent,
+    Days, Month, MonthlyQuotas, Period, UsageDay, UsageEntry, UsageFilter, UsageSum, UsageTotals,
+    WatermarkKind, saved_percent,
 };
 
 use self::redb::{FileSnapshot, RedbEngine};
@@ -494,7 +494,7 @@ impl Store {
         filter: &UsageFilter,
         before: Option<EntryId>,
         limit: usize,
-    ) -> Result<UsagePage> {
+    ) -> Result<Page<UsageEntry>> {
         self.read(|engine| engine.usage_page(id, filter, PageRange { before, limit }))
     }
 
@@ -551,7 +551,7 @@ impl Store {
         filter: &FailureFilter,
         before: Option<EntryId>,
         limit: usize,
-    ) -> Result<FailurePage> {
+    ) -> Result<Page<Failure>> {
         // Failures that cannot be written now are missing from the result.
         let _ = self.janitor.write_failures_of(id);
         self.read(|engine| engine.failures(id, filter, PageRange { before, limit }))

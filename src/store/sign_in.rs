@@ -23,15 +23,6 @@ pub enum SignIn {
 }
 
 impl Store {
-    /// [`Store::sign_in_from`] without a device cookie, of an account without a second factor.
-    #[cfg(test)]
-    pub(crate) fn sign_in(&self, email: &str, password: &str) -> Result<Account, SignInError> {
-        match self.sign_in_from(None, email, password)? {
-            SignIn::Done(account) => Ok(account),
-            SignIn::NeedsCode { .. } => panic!("the account has a second factor"),
-        }
-    }
-
     /// Signs in with this e-mail address and this password.
     ///
     /// After five failures in a row, an address has to wait, longer each time and up to 15 minutes,

@@ -3,6 +3,7 @@
 mod backup;
 pub(crate) mod disk;
 mod engine;
+mod examples;
 mod known;
 mod owner;
 #[cfg(feature = "postgres")]
@@ -67,7 +68,7 @@ pub(crate) fn all_usage(
     id: AccountId,
     before: Option<EntryId>,
     limit: usize,
-) -> Result<UsagePage, StoreError> {
+) -> Result<Page<UsageEntry>, StoreError> {
     store.usage(id, &UsageFilter::default(), before, limit)
 }
 

@@ -268,22 +268,6 @@ pub fn token_name(tokens: &[TokenUsage], number: TokenNumber) -> &str {
     token.map_or("(deleted)", |token| &token.settings.name)
 }
 
-#[cfg(test)]
-impl TokenUsage {
-    /// A token for tests, which was not used yet.
-    pub(crate) fn example(number: u32, name: &str) -> TokenUsage {
-        let mut token = ApiToken::default_token(0, number);
-        token.number = TokenNumber(number);
-        name.clone_into(&mut token.settings.name);
-        TokenUsage {
-            token,
-            deleted: None,
-            totals: UsageTotals::default(),
-            last_used: None,
-        }
-    }
-}
-
 /// The end of a day (UTC) that is written such as `2026-12-31`, when a token ends whose last day it
 /// is; `None` if the text is no day.
 pub fn end_of_day(text: &str) -> Option<SystemTime> {

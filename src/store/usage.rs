@@ -7,7 +7,6 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use super::clock;
-use super::entry_id::EntryId;
 use super::token_number::TokenNumber;
 
 /// One successful conversion, as it is stored.
@@ -60,25 +59,6 @@ pub fn saved_percent(input_bytes: u64, output_bytes: u64) -> Option<i64> {
     let (input, output) = (i128::from(input_bytes), i128::from(output_bytes));
     let percent = ((input - output) * 100).checked_div_euclid(input)?;
     i64::try_from(percent).ok()
-}
-
-#[cfg(test)]
-impl UsageEntry {
-    /// A small conversion for tests, whose details do not matter.
-    pub(crate) fn example(time: SystemTime) -> UsageEntry {
-        UsageEntry {
-            time,
-            token: TokenNumber::DEFAULT,
-            format: "png".to_owned(),
-            input_bytes: 2,
-            output_bytes: 1,
-            width: 1,
-            height: 1,
-            quality: 85,
-            watermark: WatermarkKind::None,
-            milliseconds: 1,
-        }
-    }
 }
 
 /// Which watermarks a conversion drew. The numbers are stored.
@@ -205,16 +185,6 @@ impl Default for Days {
             last: u32::MAX,
         }
     }
-}
-
-/// A page of an account's history, newest entry first.
-#[derive(Clone, Debug)]
-pub struct UsagePage {
-    /// The entries with their ids.
-    pub entries: Vec<(EntryId, UsageEntry)>,
-    /// The value of `before` that gives the next page; `None` if there is no older entry. With a
-    /// filter, the next page may be empty.
-    pub next_before: Option<EntryId>,
 }
 
 /// The most conversions of a calendar month (UTC); any number by default.

@@ -11,9 +11,9 @@ use super::tables;
 use crate::auth::AccountId;
 use crate::store::clock::DAY;
 use crate::store::engine::PageRange;
-use crate::store::entry_id::EntryId;
-use crate::store::failure::{FailureFilter, FailurePage, StatusFilter};
-use crate::store::usage::{Days, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals};
+use crate::store::entry_id::{EntryId, Page};
+use crate::store::failure::{Failure, FailureFilter, StatusFilter};
+use crate::store::usage::{Days, UsageDay, UsageEntry, UsageFilter, UsageTotals};
 
 /// The most entries that are read for one page.
 const MAX_READ: u64 = 50_000;
@@ -74,7 +74,7 @@ pub async fn page(
     account: AccountId,
     filter: &UsageFilter,
     PageRange { before, limit }: PageRange,
-) -> Result<UsagePage> {
+) -> Result<Page<UsageEntry>> {
     let before = before.map_or(Uuid::max(), |before| Uuid::from_u128(before.0));
     let ranges = if filter.is_empty() {
         vec![Range::ALL]
@@ -107,7 +107,7 @@ pub async fn page(
         }
         left = rest;
     }
-    Ok(UsagePage {
+    Ok(Page {
         entries,
         next_before,
     })
@@ -301,7 +301,7 @@ pub async fn failures(
     account: AccountId,
     filter: &FailureFilter,
     PageRange { before, limit }: PageRange,
-) -> Result<FailurePage> {
+) -> Result<Page<Failure>> {
     let mut conditions = Conditions::of(account);
     conditions.and_days(filter.days);
     if let Some(before) = before {
@@ -325,12 +325,6 @@ pub async fn failures(
         let (id, failure) = row::failure(row)?;
         Ok((EntryId(id.as_u128()), failure))
     };
-    let mut failures = link.all(&sql, &conditions.values, failure).await?;
-    let has_more = failures.len() > limit;
-    failures.truncate(limit);
-    let next = failures.last().filter(|_| has_more);
-    Ok(FailurePage {
-        next_before: next.map(|(id, _)| *id),
-        failures,
-    })
+    let failures = link.all(&sql, &conditions.values, failure).await?;
+    Ok(Page::of(failures, limit))
 }

@@ -54,13 +54,14 @@ use super::account::Account;
 use super::apply::Transaction;
 use super::clock;
 use super::engine::{Command, Engine, Outcome, PageRange, SessionRecord, Snapshot};
+use super::entry_id::Page;
 use super::error::{OpenError, Result};
-use super::failure::{FailureFilter, FailurePage};
+use super::failure::{Failure, FailureFilter};
 use super::rows::AccountRow;
 use super::session::StoredSession;
 use super::token::{AccountAccess, TokenUsage};
 use super::token_number::TokenNumber;
-use super::usage::{Days, UsageDay, UsageFilter, UsagePage, UsageTotals};
+use super::usage::{Days, UsageDay, UsageEntry, UsageFilter, UsageTotals};
 use crate::auth::{AccountId, CodeHash, Email, FailedAttempts, Wait};
 use cell::{Fields, cells};
 use connection::{Connector, Link};
@@ -302,7 +303,7 @@ impl Engine for PostgresEngine {
         account: AccountId,
         filter: &UsageFilter,
         range: PageRange,
-    ) -> Result<UsagePage> {
+    ) -> Result<Page<UsageEntry>> {
         self.read(async |link: &Link| history::page(link, account, filter, range).await)
     }
 
@@ -322,7 +323,7 @@ impl Engine for PostgresEngine {
         account: AccountId,
         filter: &FailureFilter,
         range: PageRange,
-    ) -> Result<FailurePage> {
+    ) -> Result<Page<Failure>> {
         self.read(async |link: &Link| history::failures(link, account, filter, range).await)
     }
 

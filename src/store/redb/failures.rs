@@ -19,8 +19,8 @@ use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::columns::{self, FailureColumns};
 use crate::store::engine::PageRange;
-use crate::store::entry_id::EntryId;
-use crate::store::failure::{Failure, FailureFilter, FailurePage, MAX_FAILURES};
+use crate::store::entry_id::{EntryId, Page};
+use crate::store::failure::{Failure, FailureFilter, MAX_FAILURES};
 use crate::store::token_number::TokenNumber;
 
 /// Time, bytes, token, status and code by account and sequence number.
@@ -36,27 +36,22 @@ pub fn page(
     account: AccountId,
     filter: &FailureFilter,
     range: PageRange,
-) -> Result<FailurePage> {
+) -> Result<Page<Failure>> {
     let table = read.open_table(FAILURES)?;
     let rows = table.range((account.0, 0)..(account.0, range.end()))?;
-    let (mut failures, mut next_before) = (Vec::new(), None);
+    let mut failures = Vec::new();
     for row in rows.rev() {
         let (key, value) = row?;
         let value = value.value();
         let (time, _, token, status, _) = value;
-        if !filter.passes(clock::day(time), TokenNumber(token), status) {
-            continue;
+        if filter.passes(clock::day(time), TokenNumber(token), status) {
+            failures.push((EntryId::from(key.value().1), columns::failure(value)));
         }
-        if failures.len() == range.limit {
-            next_before = failures.last().map(|(id, _)| *id);
+        if failures.len() > range.limit {
             break;
         }
-        failures.push((EntryId::from(key.value().1), columns::failure(value)));
     }
-    Ok(FailurePage {
-        failures,
-        next_before,
-    })
+    Ok(Page::of(failures, range.limit))
 }
 
 /// Adds failures of an account, which must exist, and removes the oldest of too many.

@@ -48,14 +48,14 @@ pub use snapshot::{FileSnapshot, check_file};
 use super::account::Account;
 use super::clock;
 use super::engine::{Command, Engine, Outcome, PageRange, SessionRecord, Snapshot};
-use super::entry_id::EntryId;
+use super::entry_id::{EntryId, Page};
 use super::error::{OpenError, Result, StoreError};
-use super::failure::{FailureFilter, FailurePage};
+use super::failure::{Failure, FailureFilter};
 use super::rows::AccountRow;
 use super::session::StoredSession;
 use super::token::{AccountAccess, TokenUsage};
 use super::token_number::TokenNumber;
-use super::usage::{Days, UsageDay, UsageFilter, UsagePage, UsageTotals};
+use super::usage::{Days, UsageDay, UsageEntry, UsageFilter, UsageTotals};
 use crate::auth::{AccountId, CodeHash, Email};
 use accounts::{ACCOUNTS, EMAILS};
 use invites::INVITES;
@@ -177,7 +177,7 @@ impl Engine for RedbEngine {
         account: AccountId,
         filter: &UsageFilter,
         range: PageRange,
-    ) -> Result<UsagePage> {
+    ) -> Result<Page<UsageEntry>> {
         self.database
             .read(|read| usage::page(read, account, filter, range))
     }
@@ -201,7 +201,7 @@ impl Engine for RedbEngine {
         account: AccountId,
         filter: &FailureFilter,
         range: PageRange,
-    ) -> Result<FailurePage> {
+    ) -> Result<Page<Failure>> {
         self.database
             .read(|read| failures::page(read, account, filter, range))
     }

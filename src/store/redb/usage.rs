@@ -49,10 +49,10 @@ use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::columns::{self, EntryColumns, TotalColumns};
 use crate::store::engine::{Outcome, PageRange};
-use crate::store::entry_id::EntryId;
+use crate::store::entry_id::{EntryId, Page};
 use crate::store::token_number::TokenNumber;
 use crate::store::usage::{
-    Days, MonthlyQuotas, Period, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals,
+    Days, MonthlyQuotas, Period, UsageDay, UsageEntry, UsageFilter, UsageTotals,
 };
 
 /// Conversions by account and sequence number.
@@ -83,7 +83,7 @@ pub fn page(
     account: AccountId,
     filter: &UsageFilter,
     range: PageRange,
-) -> Result<UsagePage> {
+) -> Result<Page<UsageEntry>> {
     let limit = range.limit;
     let id = account.0;
     let (removed, ..) = removed(read, account)?;
@@ -127,7 +127,7 @@ pub fn page(
             }
         }
     }
-    Ok(UsagePage {
+    Ok(Page {
         entries,
         // Sequence numbers have no gaps: there is an older entry unless the first one was reached.
         next_before: (reached > removed + 1).then(|| EntryId::from(reached)),

@@ -243,7 +243,7 @@ pub(crate) fn answers(engine: &dyn Engine) -> Vec<String> {
                 },
             )
             .unwrap()
-            .failures;
+            .entries;
         let failures: Vec<_> = failures.into_iter().map(|(_, failure)| failure).collect();
         add(format!("{failures:?}"));
     }

@@ -9,14 +9,15 @@ use super::disk::Disk;
 use crate::auth::{AccountId, CodeHash, Email, FailedAttempts, Wait};
 use crate::store::account::Account;
 use crate::store::engine::{Command, Engine, Outcome, PageRange, SessionRecord, Snapshot};
+use crate::store::entry_id::Page;
 use crate::store::error::StoreError;
-use crate::store::failure::{FailureFilter, FailurePage};
+use crate::store::failure::{Failure, FailureFilter};
 use crate::store::redb::RedbEngine;
 use crate::store::rows::AccountRow;
 use crate::store::session::StoredSession;
 use crate::store::token::{AccountAccess, TokenUsage};
 use crate::store::token_number::TokenNumber;
-use crate::store::usage::{Days, UsageDay, UsageFilter, UsagePage, UsageTotals};
+use crate::store::usage::{Days, UsageDay, UsageEntry, UsageFilter, UsageTotals};
 
 /// The engine.
 pub struct SharedEngine {
@@ -101,7 +102,7 @@ impl Engine for SharedEngine {
         account: AccountId,
         filter: &UsageFilter,
         range: PageRange,
-    ) -> Result<UsagePage, StoreError> {
+    ) -> Result<Page<UsageEntry>, StoreError> {
         self.redb()?.usage_page(account, filter, range)
     }
 
@@ -119,7 +120,7 @@ impl Engine for SharedEngine {
         account: AccountId,
         filter: &FailureFilter,
         range: PageRange,
-    ) -> Result<FailurePage, StoreError> {
+    ) -> Result<Page<Failure>, StoreError> {
         self.redb()?.failures(account, filter, range)
     }
 

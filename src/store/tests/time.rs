@@ -415,7 +415,7 @@ fn histories_are_kept_for_the_days_that_are_set_and_failures_for_thirty() {
         store.janitor.remove_old().unwrap();
         let page = all_usage(&store, id, None, 9).unwrap();
         let failures = store.failures(id, &FailureFilter::default(), None, 9);
-        (page.entries.len(), failures.unwrap().failures.len())
+        (page.entries.len(), failures.unwrap().entries.len())
     };
     record();
     clock.forward(DAY);
@@ -465,7 +465,7 @@ fn failures_are_written_when_the_store_is_closed() {
             limit: 9,
         },
     );
-    assert_eq!(page.unwrap().failures.len(), 1);
+    assert_eq!(page.unwrap().entries.len(), 1);
 }
 
 #[test]

@@ -4,12 +4,10 @@ use super::{Disk, account, one};
 use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::engine::{Command, Engine, OldRows, Outcome, PageRange};
-use crate::store::entry_id::EntryId;
+use crate::store::entry_id::{EntryId, Page};
 use crate::store::failure::{Failure, FailureFilter, MAX_FAILURES, StatusFilter};
 use crate::store::token_number::TokenNumber;
-use crate::store::usage::{
-    Days, MonthlyQuotas, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals,
-};
+use crate::store::usage::{Days, MonthlyQuotas, UsageDay, UsageEntry, UsageFilter, UsageTotals};
 use std::num::NonZeroU64;
 use std::time::Instant;
 use towebp_encoder::testing::Random;
@@ -58,7 +56,7 @@ fn read_all(
 ) -> Vec<(EntryId, UsageEntry)> {
     let (mut all, mut before) = (Vec::new(), None);
     loop {
-        let UsagePage {
+        let Page {
             entries,
             next_before,
         } = engine
@@ -335,13 +333,13 @@ fn failures_are_kept_apart_and_filtered(engine: &dyn Engine) {
         let page = engine
             .failures(owner, filter, PageRange { before, limit })
             .unwrap();
-        let ids = page.failures.iter().map(|(id, _)| *id);
+        let ids = page.entries.iter().map(|(id, _)| *id);
         assert!(ids.is_sorted_by(|newer, older| newer > older));
         if let Some(next) = page.next_before {
-            assert_eq!(page.failures.last().unwrap().0, next);
+            assert_eq!(page.entries.last().unwrap().0, next);
         }
         let place = |found| 1 + all.iter().position(|it| it == found).unwrap();
-        let places: Vec<_> = page.failures.iter().map(|(_, it)| place(it)).collect();
+        let places: Vec<_> = page.entries.iter().map(|(_, it)| place(it)).collect();
         (places, page.next_before)
     };
     let filter = FailureFilter::default();
@@ -390,8 +388,8 @@ fn an_account_keeps_ten_thousand_failures(engine: &dyn Engine) {
             },
         )
         .unwrap();
-    assert_eq!(page.failures.len() as u64, MAX_FAILURES);
-    let oldest = page.failures.last().map(|(_, it)| it.input_bytes);
+    assert_eq!(page.entries.len() as u64, MAX_FAILURES);
+    let oldest = page.entries.last().map(|(_, it)| it.input_bytes);
     assert_eq!(oldest, Some(101));
 }
 
@@ -410,7 +408,7 @@ fn old_failures_are_removed(engine: &dyn Engine) {
     );
     let left: Vec<_> = page
         .unwrap()
-        .failures
+        .entries
         .into_iter()
         .map(|(_, it)| it)
         .collect();
