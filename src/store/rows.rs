@@ -99,6 +99,16 @@ impl From<AccountRow> for Account {
 }
 
 impl Row {
+    /// Whether it has what holds without it, so that snapshots leave it out: no limit, or no
+    /// removed entry, which is left by a search for old entries that found none.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Row::Restrictions(restrictions) => *restrictions == Restrictions::default(),
+            Row::Removed(removed) => *removed == UsageTotals::default(),
+            _ => false,
+        }
+    }
+
     /// The bytes of memory that the row takes, roughly.
     pub fn memory(&self) -> usize {
         let texts = match self {

@@ -134,7 +134,7 @@ fn sessions(session: &Session, rows: &mut RowCheck) -> Result<()> {
 /// months.
 pub struct DayCheck<'a> {
     session: &'a Session,
-    months: Pages<row::Month>,
+    months: Pages<((u64, i64), u64)>,
     account: Option<u64>,
     /// The milliseconds in the first and in the last key, by day.
     keys: HashMap<DayKey, [u64; 2]>,
@@ -183,10 +183,11 @@ impl DayCheck<'_> {
             return Ok(());
         };
         let mut stored = MonthCounts::new();
-        self.months.each_of(self.session, account, &mut |month| {
-            stored.insert((month.start, month.token), month.conversions);
-            Ok(())
-        })?;
+        self.months
+            .each_of(self.session, account, &mut |(month, conversions)| {
+                stored.insert(month, conversions);
+                Ok(())
+            })?;
         self.keys.clear();
         for (is_wrong, what) in [
             (

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -21,6 +21,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::cell::{self, Cell, Fields, cells};
 use super::fault::{Class, Fault, Result};
 use super::settings::{Host, PostgresSettings};
+use crate::store::clock;
 use crate::tls;
 
 /// The environment variable of the password, where there is no file.
@@ -47,8 +48,8 @@ pub struct Link {
 pub struct HostState {
     /// Whether it takes writes.
     pub is_writable: bool,
-    /// Its clock, in milliseconds since the epoch.
-    pub time: i64,
+    /// By how many milliseconds its clock is ahead of this machine's.
+    pub clock_offset: i64,
     /// The number of its timeline, which grows when a standby becomes the primary; 0 if unknown.
     pub timeline: u32,
     /// The number of the database system, which its standbys share; 0 if unknown.
@@ -260,20 +261,27 @@ impl Link {
 
     /// Reads the state of the host, with timeline and database system if there are several hosts
     /// (`is_one_of_many`).
-    pub async fn examine(&self, is_one_of_many: bool) -> Result<HostState> {
+    pub async fn examine(
+        &self,
+        is_one_of_many: bool,
+        now: fn() -> SystemTime,
+    ) -> Result<HostState> {
         let sql = "SELECT current_setting('transaction_read_only') = 'on',
                           (extract(epoch FROM clock_timestamp()) * 1000)::INT8";
         let state = |row: &mut Fields<'_>| {
             Ok(HostState {
                 is_writable: !row.get::<bool>()?,
-                time: row.get()?,
+                clock_offset: row.get()?,
                 timeline: 0,
                 system: 0,
                 noted: 0,
             })
         };
         let none = || Fault::new(Class::Unexpected, "no row of a host's state");
+        let milliseconds = || clock::to_milliseconds(now()) as i64;
+        let before = milliseconds();
         let mut state = self.first(sql, &[], state).await?.ok_or_else(none)?;
+        state.clock_offset -= before.midpoint(milliseconds());
         if is_one_of_many && state.is_writable {
             // This fails for other databases that speak PostgreSQL's protocol.
             let sql = "SELECT pg_walfile_name(pg_current_wal_lsn()),

@@ -20,7 +20,6 @@ use tokio::time::{sleep, timeout, timeout_at};
 use super::connection::{Connector, HostState, Link};
 use super::fault::{Class, Fault};
 use super::settings::{Host, PostgresSettings};
-use crate::store::clock;
 use crate::store::error::StoreError;
 
 /// The first and the longest pause before a retry; pauses double.
@@ -431,9 +430,9 @@ impl Shared {
             examined.spawn(async move {
                 let found = async {
                     let link = connector.connect(&host).await?;
-                    let before = now();
-                    let state = link.examine(is_one_of_many).await?;
-                    Ok((link, state, [before, now()]))
+                    let state = link.examine(is_one_of_many, now).await?;
+                    state.check(&host, 0)?;
+                    Ok((link, state))
                 };
                 let silent = |_| Err(Fault::new(Class::Lost, format!("{host} does not answer")));
                 let found: Result<_, Fault> = timeout(limit, found).await.unwrap_or_else(silent);
@@ -452,13 +451,10 @@ impl Shared {
             };
             let Some(next) = next else { break };
             match next {
-                Ok((host, Ok((link, state, times)))) => match state.check(&host, 0) {
-                    Ok(()) => {
-                        self.set_clock(state, times);
-                        writable.push((host, link, state));
-                    }
-                    Err(fault) => faults.push(fault),
-                },
+                Ok((host, Ok((link, state)))) => {
+                    self.set_clock(state);
+                    writable.push((host, link, state));
+                }
                 Ok((_, Err(fault))) => faults.push(fault),
                 Err(_) => faults.push(Fault::new(Class::Lost, "a query was given up")),
             }
@@ -472,10 +468,9 @@ impl Shared {
 
     /// Reads a host's state, and takes over its clock.
     pub async fn examine(&self, link: &Link) -> Result<HostState, Fault> {
-        let before = (self.now)();
         let is_one_of_many = self.connector.settings().hosts.len() > 1;
-        let state = link.examine(is_one_of_many).await?;
-        self.set_clock(state, [before, (self.now)()]);
+        let state = link.examine(is_one_of_many, self.now).await?;
+        self.set_clock(state);
         Ok(state)
     }
 
@@ -507,7 +502,7 @@ impl Shared {
         for host in hosts.iter().filter(|host| Some(*host) != used.as_ref()) {
             let looked = async {
                 let link = self.connector.connect(host).await?;
-                let state = link.examine(true).await?;
+                let state = link.examine(true, self.now).await?;
                 if !state.is_writable || state.system != system {
                     return Ok(());
                 }
@@ -533,10 +528,14 @@ impl Shared {
         }
     }
 
-    /// Takes over the database's clock, which was read between these times of this machine's.
-    fn set_clock(&self, state: HostState, times: [SystemTime; 2]) {
-        let [before, after] = times.map(|time| clock::to_milliseconds(time) as i64);
-        let offset = state.time - before.midpoint(after);
+    /// Takes over the database's clock.
+    fn set_clock(
+        &self,
+        HostState {
+            clock_offset: offset,
+            ..
+        }: HostState,
+    ) {
         let last = self.clock_offset.swap(offset, Ordering::Relaxed);
         if offset.abs() > WORTH_A_WARNING && last.abs() <= WORTH_A_WARNING {
             log::warn!(

@@ -132,24 +132,11 @@ pub fn day(row: &mut Fields<'_>) -> Result<(UsageDay, u64, [u64; 2])> {
     Ok((day, last_used, [first, last]))
 }
 
-/// A row of `usage_months`.
-pub struct Month {
-    /// Its first millisecond.
-    pub start: u64,
-    /// The token, or [`super::record::ALL_TOKENS`].
-    pub token: i64,
-    /// The number of conversions.
-    pub conversions: u64,
-}
-
-/// A row of `usage_months`.
-pub fn month(row: &mut Fields<'_>) -> Result<Month> {
-    let (_, start, token, conversions): (AccountId, _, _, _) = row.read()?;
-    Ok(Month {
-        start,
-        token,
-        conversions,
-    })
+/// A row of `usage_months`: its first millisecond with the token or
+/// [`super::record::ALL_TOKENS`], and the number of conversions.
+pub fn month(row: &mut Fields<'_>) -> Result<((u64, i64), u64)> {
+    let (_, key, conversions): (AccountId, _, _) = row.read()?;
+    Ok((key, conversions))
 }
 
 /// Three columns of sums.

@@ -1,7 +1,5 @@
 //! One state of the whole database, to be checked or copied.
 
-use uuid::Uuid;
-
 use super::cell;
 use super::check::{self, DayCheck};
 use super::connection::Link;
@@ -14,10 +12,7 @@ use super::tables;
 use crate::store::check::RowCheck;
 use crate::store::engine::{EachRow, Findings, Snapshot};
 use crate::store::error::Result;
-use crate::store::failure::Failure;
 use crate::store::rows::Row;
-use crate::store::token::{ApiToken, Restrictions};
-use crate::store::usage::{UsageDay, UsageEntry, UsageTotals};
 
 /// A transaction that sees one state, and changes nothing, on a connection of its own.
 pub struct PostgresSnapshot {
@@ -52,8 +47,10 @@ impl PostgresSnapshot {
     }
 }
 
-/// Takes each row with a pair of times from keys, in milliseconds: for a day those in its first and
-/// its last key, for an entry twice the one in its key, for other rows zeros.
+/// A row with a pair of times from keys, in milliseconds: for a day those in its first and its last
+/// key, for an entry twice the one in its key, for other rows zeros.
+type Keyed = (Row, [u64; 2]);
+
 type EachKeyed<'a> = dyn FnMut(Row, [u64; 2]) -> Result<()> + 'a;
 
 impl PostgresSnapshot {
@@ -76,10 +73,15 @@ impl PostgresSnapshot {
             each(Row::Invite { code, end }, [0; 2])?;
         }
         let mut accounts = Pages::new(&tables::ACCOUNTS, row::account);
-        let mut of_accounts = OfAccounts::new();
+        let mut of_accounts = of_accounts();
         while let Some((id, account)) = accounts.next(&self.session)? {
             each(Row::Account(account), [0; 2])?;
-            of_accounts.each(&self.session, id, each)?;
+            for table in &mut of_accounts {
+                table.each_of(&self.session, id, &mut |(row, keys)| match row {
+                    row if row.is_empty() => Ok(()),
+                    row => each(row, keys),
+                })?;
+            }
         }
         Ok(())
     }
@@ -115,57 +117,29 @@ impl Snapshot for PostgresSnapshot {
     }
 }
 
-/// The tables whose rows belong to accounts.
-struct OfAccounts {
-    tokens: Pages<(ApiToken, Option<u64>)>,
-    restrictions: Pages<Restrictions>,
-    removed: Pages<UsageTotals>,
-    days: Pages<(UsageDay, u64, [u64; 2])>,
-    history: Pages<(Uuid, UsageEntry)>,
-    failures: Pages<(Uuid, Failure)>,
-}
-
-impl OfAccounts {
-    fn new() -> OfAccounts {
-        OfAccounts {
-            tokens: Pages::new(&tables::TOKENS, row::token),
-            restrictions: Pages::new(&tables::RESTRICTIONS, row::restrictions),
-            removed: Pages::new(&tables::REMOVED, row::removed),
-            days: Pages::new(&tables::DAYS, row::day),
-            history: Pages::new(&tables::USAGE, row::entry),
-            failures: Pages::new(&tables::FAILURES, row::failure),
-        }
-    }
-
-    fn each(&mut self, session: &Session, account: u64, each: &mut EachKeyed<'_>) -> Result<()> {
-        self.tokens
-            .each_of(session, account, &mut |(token, deleted)| {
-                each(Row::Token { token, deleted }, [0; 2])
-            })?;
-        self.restrictions
-            .each_of(session, account, &mut |restrictions| {
-                if restrictions == Restrictions::default() {
-                    return Ok(());
-                }
-                each(Row::Restrictions(restrictions), [0; 2])
-            })?;
-        self.removed.each_of(session, account, &mut |totals| {
-            // Such a row is left by a search for old entries that found none.
-            if totals.conversions == 0 {
-                return Ok(());
-            }
-            each(Row::Removed(totals), [0; 2])
-        })?;
-        self.days
-            .each_of(session, account, &mut |(day, last_used, keys)| {
-                each(Row::Day { day, last_used }, keys)
-            })?;
-        self.history.each_of(session, account, &mut |(id, entry)| {
-            each(Row::Entry(entry), [ids::milliseconds(id); 2])
-        })?;
-        self.failures
-            .each_of(session, account, &mut |(_, failure)| {
-                each(Row::Failure(failure), [0; 2])
-            })
-    }
+/// The tables whose rows belong to accounts, in the order of [`crate::store::rows`].
+fn of_accounts() -> [Pages<Keyed>; 6] {
+    [
+        Pages::new(&tables::TOKENS, |row| {
+            let (token, deleted) = row::token(row)?;
+            Ok((Row::Token { token, deleted }, [0; 2]))
+        }),
+        Pages::new(&tables::RESTRICTIONS, |row| {
+            Ok((Row::Restrictions(row::restrictions(row)?), [0; 2]))
+        }),
+        Pages::new(&tables::REMOVED, |row| {
+            Ok((Row::Removed(row::removed(row)?), [0; 2]))
+        }),
+        Pages::new(&tables::DAYS, |row| {
+            let (day, last_used, keys) = row::day(row)?;
+            Ok((Row::Day { day, last_used }, keys))
+        }),
+        Pages::new(&tables::USAGE, |row| {
+            let (id, entry) = row::entry(row)?;
+            Ok((Row::Entry(entry), [ids::milliseconds(id); 2]))
+        }),
+        Pages::new(&tables::FAILURES, |row| {
+            Ok((Row::Failure(row::failure(row)?.1), [0; 2]))
+        }),
+    ]
 }

@@ -12,8 +12,7 @@ use super::usage::{self, HISTORY};
 use crate::auth::AccountId;
 use crate::store::columns;
 use crate::store::rows::Row;
-use crate::store::token::Restrictions;
-use crate::store::usage::{Days, UsageTotals};
+use crate::store::usage::Days;
 
 /// The function that takes each row.
 type Each<'a> = dyn FnMut(Row) -> Result<()> + 'a;
@@ -45,12 +44,11 @@ fn each_of(read: &ReadTransaction, account: AccountId, each: &mut Each<'_>) -> R
         each(Row::Token { token, deleted })?;
     }
     let restrictions = tokens::restrictions_in(&read.open_table(RESTRICTIONS)?, account)?;
-    if restrictions != Restrictions::default() {
-        each(Row::Restrictions(restrictions))?;
-    }
     let removed = columns::totals(usage::removed(read, account)?);
-    if removed != UsageTotals::default() {
-        each(Row::Removed(removed))?;
+    for row in [Row::Restrictions(restrictions), Row::Removed(removed)] {
+        if !row.is_empty() {
+            each(row)?;
+        }
     }
     usage::each_day(read, account, Days::default(), &mut |day, last_used| {
         each(Row::Day { day, last_used })
