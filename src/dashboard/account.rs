@@ -2,7 +2,7 @@
 //! All of them need the present password, and count wrong ones as sign-in does.
 
 use super::context::{Form, SignedIn};
-use super::document::{Viewer, document, message};
+use super::document::{Viewer, card, document, message};
 use super::forms::{alert, hidden_fields, owner_failure};
 use super::outcome::{Outcome, PageStatus, SessionChange};
 use super::paths;
@@ -146,13 +146,10 @@ pub fn account_deleted() -> Outcome {
 
 fn changed(session: &Session, title: &str, text: &Markup) -> Outcome {
     let content = html! {
-        section.card.narrow {
-            h1 { (title) }
-            p { (text) }
-            p { a href=(paths::ACCOUNT) { "Back to the account" } }
-        }
+        p { (text) }
+        p { a href=(paths::ACCOUNT) { "Back to the account" } }
     };
-    Outcome::page(document(title, Viewer::of(session), &content))
+    Outcome::page(card(title, Viewer::of(session), &content))
 }
 
 /// `new` is the address that was typed before.
@@ -241,12 +238,9 @@ fn form_again(
     status: PageStatus,
 ) -> Outcome {
     let content = html! {
-        section.card.narrow {
-            h1 { (title) }
-            (alert(Some(reason)))
-            (form)
-            p.hint { a href=(paths::ACCOUNT) { "Back to the account" } }
-        }
+        (alert(Some(reason)))
+        (form)
+        p.hint { a href=(paths::ACCOUNT) { "Back to the account" } }
     };
-    Outcome::page_with(document(title, Viewer::of(session), &content), status)
+    Outcome::page_with(card(title, Viewer::of(session), &content), status)
 }

@@ -119,16 +119,19 @@ fn link(title: &str, name: &str, path: &str) -> Markup {
     html! { a href=(path) aria-current=[(title == name).then_some("page")] { (name) } }
 }
 
+/// A page with one narrow card, which begins with the page's title.
+pub fn card(title: &str, viewer: Viewer<'_>, content: &Markup) -> Markup {
+    let content = html! { section.card.narrow { h1 { (title) } (content) } };
+    document(title, viewer, &content)
+}
+
 /// A page with one sentence, for example why there is no other page.
 pub fn message(title: &str, detail: &str) -> Markup {
     let content = html! {
-        section.card.narrow {
-            h1 { (title) }
-            p { (detail) }
-            p { a href=(paths::START) { "To the start page" } }
-        }
+        p { (detail) }
+        p { a href=(paths::START) { "To the start page" } }
     };
-    document(title, Viewer::Guest, &content)
+    card(title, Viewer::Guest, &content)
 }
 
 /// A command under its heading, with a button that copies it; a masked token in it is copied as the

@@ -1,7 +1,7 @@
 //! Parts that forms share: the session's secret, and reasons why a form was not taken.
 
 use super::context::Form;
-use super::document::{Viewer, document};
+use super::document::{Viewer, card};
 use super::duration::duration;
 use super::outcome::{Outcome, PageStatus};
 use super::paths;
@@ -22,14 +22,11 @@ pub fn is_from_session(form: &Form, session: &Session) -> bool {
 /// The page for a form without the session's secret.
 pub fn stale_form(session: &Session) -> Outcome {
     let content = html! {
-        section.card.narrow {
-            h1 { "Please try again" }
-            p { "The form was not made for this session, so nothing was changed." }
-            p { a href=(paths::DASHBOARD) { "Back to the dashboard" } }
-        }
+        p { "The form was not made for this session, so nothing was changed." }
+        p { a href=(paths::DASHBOARD) { "Back to the dashboard" } }
     };
     Outcome::page_with(
-        document("Please try again", Viewer::of(session), &content),
+        card("Please try again", Viewer::of(session), &content),
         PageStatus::Forbidden,
     )
 }

@@ -1,7 +1,7 @@
 //! A forgotten password, which a recovery code replaces.
 
 use super::context::{Form, PageContext};
-use super::document::{Viewer, document};
+use super::document::{Viewer, card};
 use super::forms::{alert, code_field, email_field, new_password_field, sign_in_failure};
 use super::outcome::{Outcome, PageStatus};
 use super::paths;
@@ -34,21 +34,18 @@ pub fn recover(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreE
 
 fn recovery_page(email: &str, reason: Option<&str>) -> Markup {
     let content = html! {
-        section.card.narrow {
-            h1 { "Forgotten password" }
-            (alert(reason))
-            p { "A recovery code, which you got with the second factor, sets another password. All browsers are signed out." }
-            form method="post" action=(paths::RECOVER) {
-                (email_field(email))
-                (code_field("Recovery code", "It has 16 letters and digits, and is used up."))
-                (new_password_field("New password"))
-                button type="submit" { "Set the password" }
-            }
-            p.hint {
-                "Without a code, the server's operator sets a password by " code { "towebp account password" } "."
-            }
-            p.hint { a href=(paths::SIGN_IN) { "Back to the sign-in" } }
+        (alert(reason))
+        p { "A recovery code, which you got with the second factor, sets another password. All browsers are signed out." }
+        form method="post" action=(paths::RECOVER) {
+            (email_field(email))
+            (code_field("Recovery code", "It has 16 letters and digits, and is used up."))
+            (new_password_field("New password"))
+            button type="submit" { "Set the password" }
         }
+        p.hint {
+            "Without a code, the server's operator sets a password by " code { "towebp account password" } "."
+        }
+        p.hint { a href=(paths::SIGN_IN) { "Back to the sign-in" } }
     };
-    document("Forgotten password", Viewer::Guest, &content)
+    card("Forgotten password", Viewer::Guest, &content)
 }

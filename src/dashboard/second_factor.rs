@@ -1,7 +1,7 @@
 //! The second factor of an account: its page, and its forms.
 
 use super::context::{Form, SignedIn};
-use super::document::{Viewer, document};
+use super::document::{Viewer, card, document};
 use super::forms::{alert, code_field, hidden_fields, owner_failure};
 use super::outcome::{Outcome, PageStatus};
 use super::paths;
@@ -84,14 +84,11 @@ fn show(
         ),
     };
     let content = html! {
-        section.card.narrow {
-            h1 { (TITLE) }
-            (alert(reason))
-            @if account.has_password { (form) } @else { p { "This account has no password to sign in by." } }
-            p.hint { a href=(paths::ACCOUNT) { "Back to the account" } }
-        }
+        (alert(reason))
+        @if account.has_password { (form) } @else { p { "This account has no password to sign in by." } }
+        p.hint { a href=(paths::ACCOUNT) { "Back to the account" } }
     };
-    let page = document(TITLE, Viewer::of(session), &content);
+    let page = card(TITLE, Viewer::of(session), &content);
     Ok(Outcome::page_with(page, status))
 }
 

@@ -1,7 +1,7 @@
 //! Sign-up, sign-in and sign-out.
 
 use super::context::{Form, PageContext, Signup};
-use super::document::{Viewer, document};
+use super::document::{Viewer, card, document};
 use super::forms::{
     alert, as_sentence, code_field, email_field, is_from_session, new_password_field, notice,
     sign_in_failure, stale_form,
@@ -151,26 +151,23 @@ fn sign_up_page(
     error: Option<&str>,
 ) -> Markup {
     let content = html! {
-        section.card.narrow {
-            h1 { "Create an account" }
-            (alert(error))
-            @if context.signup == Signup::Invite {
-                p { "Sign-up on this server is by invitation: its operator gives out codes, each good for one account." }
-            }
-            form method="post" action=(paths::SIGN_UP) {
-                @if context.signup == Signup::Invite {
-                    label for="invite" { "Invitation code" }
-                    input #invite type="text" name="invite" value=(invite) required maxlength="100"
-                        spellcheck="false" autocomplete="off";
-                }
-                (email_field(email))
-                (new_password_field("Password"))
-                button type="submit" { "Create account" }
-            }
-            p.hint { "You have one already? " a href=(paths::SIGN_IN) { "Sign in" } "." }
+        (alert(error))
+        @if context.signup == Signup::Invite {
+            p { "Sign-up on this server is by invitation: its operator gives out codes, each good for one account." }
         }
+        form method="post" action=(paths::SIGN_UP) {
+            @if context.signup == Signup::Invite {
+                label for="invite" { "Invitation code" }
+                input #invite type="text" name="invite" value=(invite) required maxlength="100"
+                    spellcheck="false" autocomplete="off";
+            }
+            (email_field(email))
+            (new_password_field("Password"))
+            button type="submit" { "Create account" }
+        }
+        p.hint { "You have one already? " a href=(paths::SIGN_IN) { "Sign in" } "." }
     };
-    document("Create an account", Viewer::Guest, &content)
+    card("Create an account", Viewer::Guest, &content)
 }
 
 fn sign_in_page(context: &PageContext<'_>, email: &str, next: &str, error: Option<&str>) -> Markup {
@@ -214,34 +211,25 @@ fn sign_in_card(context: &PageContext<'_>, email: &str, next: &str, error: Optio
 /// The page after the password of an account with a second factor.
 fn code_page(ticket: &str, next: &str, error: Option<&str>) -> Markup {
     let content = html! {
-        section.card.narrow {
-            h1 { "Sign in" }
-            (alert(error))
-            form method="post" action=(paths::SIGN_IN_CODE) {
-                input type="hidden" name="ticket" value=(ticket);
-                @if !next.is_empty() { input type="hidden" name="next" value=(after_sign_in(next)); }
-                (code_field("Code", "The six digits that the authenticator app shows, or a recovery code."))
-                button type="submit" { "Sign in" }
-            }
-            p.hint {
-                "Lost both? The server's operator turns the second factor off by "
-                code { "towebp account second-factor-off" } "."
-            }
+        (alert(error))
+        form method="post" action=(paths::SIGN_IN_CODE) {
+            input type="hidden" name="ticket" value=(ticket);
+            @if !next.is_empty() { input type="hidden" name="next" value=(after_sign_in(next)); }
+            (code_field("Code", "The six digits that the authenticator app shows, or a recovery code."))
+            button type="submit" { "Sign in" }
+        }
+        p.hint {
+            "Lost both? The server's operator turns the second factor off by "
+            code { "towebp account second-factor-off" } "."
         }
     };
-    document("Sign in", Viewer::Guest, &content)
+    card("Sign in", Viewer::Guest, &content)
 }
 
 fn closed(status: PageStatus) -> Outcome {
     let content = html! {
-        section.card.narrow {
-            h1 { "Sign-up is closed" }
-            p { "Accounts on this server are made by its operator." }
-            p { a href=(paths::SIGN_IN) { "Sign in" } }
-        }
+        p { "Accounts on this server are made by its operator." }
+        p { a href=(paths::SIGN_IN) { "Sign in" } }
     };
-    Outcome::page_with(
-        document("Sign-up is closed", Viewer::Guest, &content),
-        status,
-    )
+    Outcome::page_with(card("Sign-up is closed", Viewer::Guest, &content), status)
 }

@@ -1,7 +1,7 @@
 //! Pages for failed requests: the problem in words for people, and the next step. The code and the
 //! text for programmers stand below in small.
 
-use super::document::{Viewer, document};
+use super::document::{Viewer, card};
 use super::duration::duration;
 use super::paths;
 use maud::{Markup, html};
@@ -100,38 +100,35 @@ pub fn trouble(trouble: &Trouble<'_>) -> Markup {
     let words = WORDS.iter().find(|words| words.code == trouble.code);
     let title = words.map_or(trouble.title, |words| words.title);
     let content = html! {
-        section.card.narrow {
-            h1 { (title) }
-            p { (words.map_or(trouble.detail, |words| words.what)) }
-            // The text about a body that is too large has the limit.
-            @let is_limit = trouble.status == 413;
-            @if is_limit && words.is_some() { p { (trouble.detail) } }
-            // The API's sentences have the time in them.
-            @if let (Some(_), Some(seconds)) = (words, trouble.retry_after) {
-                p { "Try again in " (duration(seconds)) "." }
+        p { (words.map_or(trouble.detail, |words| words.what)) }
+        // The text about a body that is too large has the limit.
+        @let is_limit = trouble.status == 413;
+        @if is_limit && words.is_some() { p { (trouble.detail) } }
+        // The API's sentences have the time in them.
+        @if let (Some(_), Some(seconds)) = (words, trouble.retry_after) {
+            p { "Try again in " (duration(seconds)) "." }
+        }
+        p.actions {
+            @if trouble.status == 401 {
+                a.button href=(paths::SIGN_IN) { "Sign in" }
             }
-            p.actions {
-                @if trouble.status == 401 {
-                    a.button href=(paths::SIGN_IN) { "Sign in" }
-                }
-                @match trouble.again {
-                    Again::Here if may_pass(trouble.status) => a.button href="" { "Try again" },
-                    Again::At(path, name) => a.button href=(path) { (name) },
-                    Again::Here | Again::Nowhere => {}
-                }
-                a.button.secondary href=(paths::DASHBOARD) { "Dashboard" }
-                a.button.secondary href=(paths::START) { "Start page" }
+            @match trouble.again {
+                Again::Here if may_pass(trouble.status) => a.button href="" { "Try again" },
+                Again::At(path, name) => a.button href=(path) { (name) },
+                Again::Here | Again::Nowhere => {}
             }
-            p.hint {
-                (trouble.status) " " code { (trouble.code) }
-                @if words.is_some() && !is_limit { ": " (trouble.detail) }
-            }
-            @if trouble.status >= 500 {
-                p.hint { "Request " code { (trouble.request_id) } }
-            }
+            a.button.secondary href=(paths::DASHBOARD) { "Dashboard" }
+            a.button.secondary href=(paths::START) { "Start page" }
+        }
+        p.hint {
+            (trouble.status) " " code { (trouble.code) }
+            @if words.is_some() && !is_limit { ": " (trouble.detail) }
+        }
+        @if trouble.status >= 500 {
+            p.hint { "Request " code { (trouble.request_id) } }
         }
     };
-    document(title, Viewer::Guest, &content)
+    card(title, Viewer::Guest, &content)
 }
 
 /// Whether the same request may be answered at another time.
