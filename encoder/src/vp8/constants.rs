@@ -65,6 +65,9 @@ constants! {
     activity_floor: 27 in 1..=64,
     /// Chroma's `lambda_rd` in 1/256 of luma's.
     chroma_lambda: 130 in 16..=600,
+    /// Y2's `lambda_rd` in its trellis, in 1/256 of luma's. A unit of Y2's coefficients is half a
+    /// unit of luma's, so that 1024 weighs errors and bits as luma does.
+    y2_lambda: 700 in 0..=1024,
     /// Luma's errors at frequency `r` weigh `1 / (1 + slope r^exponent)`; slope times 1000.
     luma_weight_slope: 610 in 0..=2000,
     /// The exponent, times 100.
@@ -94,6 +97,9 @@ constants! {
     masking: 72 in 0..=256,
     /// Added to the local variance.
     masking_floor: 50 in 1..=128,
+    /// The largest logarithm of the local variance that counts, times 256: what is busier, such as
+    /// text, masks no more.
+    masking_ceiling: 2560 in 2000..=4000,
     /// Filter level in 1/256 of the step of luma's AC.
     filter_strength: 60 in 0..=300,
     /// Largest step that needs no filter, in 1/256 of a level.

@@ -43,8 +43,9 @@ pub fn weights(planes: &Planes, mb_x: usize, mb_y: usize, constants: &Constants)
         let around = total(&cells, row, column, 4);
         let own_variance = (own.squares - own.sum * own.sum / 16) / 16;
         let variance = (around.squares - around.sum * around.sum / 64) / 64;
-        let sum = log2_times_256(own_variance + floor) + log2_times_256(variance + floor);
-        sum as i32 / 2
+        let logarithm = |variance| log2_times_256(variance + floor) as i32;
+        let mean = i32::midpoint(logarithm(own_variance), logarithm(variance));
+        mean.min(constants.masking_ceiling)
     });
     let typical = logarithms.iter().sum::<i32>() / 16;
     logarithms.map(|own| (exp2((typical - own) * constants.masking) >> 8).clamp(32, 2048) as u16)

@@ -12,6 +12,10 @@ use super::transform::Block;
 
 pub use scalar::Scalar;
 
+/// The largest magnitude of a coefficient that [`BlockKernels::quantize`],
+/// [`BlockKernels::nearest`] and [`BlockKernels::candidates`] take. Luma and chroma stay within it.
+pub const MAX_COEFFICIENT: u16 = 2400;
+
 /// The pixels of a 4x4 block in raster order.
 pub type BlockPixels = [u8; 16];
 
@@ -87,7 +91,7 @@ pub trait BlockKernels: Copy {
     /// Returns the forward DCT of `source - prediction`.
     fn transform(self, source: &BlockPixels, prediction: &BlockPixels) -> Block;
 
-    /// Quantizes coefficients of luma or chroma (raster order, within ±2,400) from position `first`
+    /// Quantizes coefficients (raster order, of at most [`MAX_COEFFICIENT`]) from position `first`
     /// (0 or 1) on. Returns the block, and its [weighted error](super::distortion::weighted_error)
     /// in squared pixels.
     fn quantize(

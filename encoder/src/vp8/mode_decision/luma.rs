@@ -5,12 +5,13 @@ use super::{
     BlockSite, LUMA_MODE_COSTS, MacroblockContext, ModeRanking, Quantization, SUBBLOCK_MODE_COSTS,
     TrellisUse, quantize,
 };
-use crate::vp8::block::{BlockKernels, BlockPixels, Quantized};
+use crate::vp8::block::{BlockKernels, BlockPixels, MAX_COEFFICIENT, Quantized};
 use crate::vp8::macroblock::{LumaMode, MacroblockCoding, block_at, store_block};
 use crate::vp8::predict::{BlockMode, SubblockMode};
 use crate::vp8::rate::BitCost;
 use crate::vp8::token::BlockKind;
 use crate::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT, forward_wht, inverse_wht};
+use crate::vp8::trellis::{self, Rating};
 
 /// Decides between Intra16 and Intra4, and reconstructs luma into `pixels`. Returns the bit cost of
 /// the modes.
@@ -159,9 +160,8 @@ fn try_intra16_mode<K: BlockKernels>(
         intra16.coefficients[index] = kernels.transform(&source[index], &prediction);
         dcs[index] = intra16.coefficients[index][0];
     }
-    let (levels, eob) = quantizers.y2.quantize(&forward_wht(&dcs), 0);
-    intra16.y2 = Quantized { levels, eob };
-    intra16.dcs = inverse_wht(&quantizers.y2.dequantize(&levels));
+    intra16.y2 = quantize_y2(kernels, mb, &forward_wht(&dcs));
+    intra16.dcs = inverse_wht(&quantizers.y2.dequantize(&intra16.y2.levels));
     if intra16.dcs == [0; 16] {
         // The levels are too small to reach a pixel. Decoders also differ in whether such a block
         // counts as coefficients for the loop filter.
@@ -177,6 +177,29 @@ fn try_intra16_mode<K: BlockKernels>(
     quantize_intra16(kernels, mb, intra16, quantization, limit)
 }
 
+/// Quantizes the Y2 block: through the trellis if its coefficients are no larger than luma's, as
+/// those of all but the strongest edges are. `benches/README.md` has what that saves.
+#[inline(always)]
+fn quantize_y2<K: BlockKernels>(
+    kernels: K,
+    mb: &MacroblockContext<'_>,
+    coefficients: &Block,
+) -> Quantized {
+    let is_small = |&c: &i16| c.unsigned_abs() <= MAX_COEFFICIENT;
+    if mb.search.trellis == TrellisUse::Never || !coefficients.iter().all(is_small) {
+        let (levels, eob) = mb.quantizers.y2.quantize(coefficients, 0);
+        return Quantized { levels, eob };
+    }
+    let rating = Rating {
+        costs: mb.costs.of(BlockKind::Y2),
+        first: 0,
+        context: mb.y2_context(),
+        lambda: mb.lambdas.lambda_rd_y2 as u32,
+    };
+    let trial = trellis::quantize(kernels, coefficients, &mb.quantizers.y2, rating, u64::MAX);
+    trial.expect("there is no limit").0
+}
+
 /// Returns the score of the Y2 block of `dcs`.
 #[inline(always)]
 fn score_y2(mb: &MacroblockContext<'_>, dcs: &Block, intra16: &Intra16Trial) -> u64 {
@@ -185,10 +208,9 @@ fn score_y2(mb: &MacroblockContext<'_>, dcs: &Block, intra16: &Intra16Trial) -> 
         error += (i32::from(*dc) - i32::from(*restored)).pow(2) as u32;
     }
     error >>= COEFFICIENT_ERROR_SHIFT;
-    let [above, left] = mb.nonzero;
-    let context = usize::from(above.y2) + usize::from(left.y2);
     let costs = mb.costs.of(BlockKind::Y2);
-    let rate = costs.block(&intra16.y2.levels, 0, usize::from(intra16.y2.eob), context);
+    let eob = usize::from(intra16.y2.eob);
+    let rate = costs.block(&intra16.y2.levels, 0, eob, mb.y2_context());
     mb.lambdas.score(error, rate)
 }
 

@@ -85,6 +85,8 @@ pub struct Lambdas {
     lambda_rd: u64,
     /// Squared chroma error per bit, times 256; at most [`MAX_LAMBDA_RD`].
     lambda_rd_chroma: u64,
+    /// The same for the coefficients of Y2, which the trellis takes for those of luma.
+    lambda_rd_y2: u64,
     /// SATD per bit, times 128.
     lambda_satd: u16,
     /// The step of luma's AC coefficients, the unit of SATD thresholds.
@@ -110,6 +112,7 @@ impl Lambdas {
         Lambdas {
             lambda_rd,
             lambda_rd_chroma: (lambda_rd * constants.chroma_lambda as u64 / 256).min(MAX_LAMBDA_RD),
+            lambda_rd_y2: (lambda_rd * constants.y2_lambda as u64 / 256).min(MAX_LAMBDA_RD),
             lambda_satd: (step as u32 * constants.lambda_satd as u32 / 2) as u16,
             ac_step: step as u16,
         }
@@ -130,12 +133,13 @@ impl Lambdas {
         self.map_rd(|lambda| lambda * u64::from(factor) / 256)
     }
 
-    /// Returns the multipliers with `change` of luma's and chroma's `lambda_rd`, limited.
+    /// Returns the multipliers with `change` of each `lambda_rd`, limited.
     #[inline]
     fn map_rd(&self, change: impl Fn(u64) -> u64) -> Lambdas {
         Lambdas {
             lambda_rd: change(self.lambda_rd).min(MAX_LAMBDA_RD),
             lambda_rd_chroma: change(self.lambda_rd_chroma).min(MAX_LAMBDA_RD),
+            lambda_rd_y2: change(self.lambda_rd_y2).min(MAX_LAMBDA_RD),
             ..*self
         }
     }
@@ -302,6 +306,15 @@ pub struct MacroblockContext<'a> {
     pub mode_budget: BitCost,
     /// How many modes and levels are tried.
     pub search: ModeSearch,
+}
+
+impl MacroblockContext<'_> {
+    /// Returns the context of the first coefficient of the Y2 block.
+    #[inline(always)]
+    fn y2_context(&self) -> usize {
+        let [above, left] = self.nonzero;
+        usize::from(above.y2) + usize::from(left.y2)
+    }
 }
 
 /// Decides on a macroblock. Writes the decision to `coding` and the reconstruction to `pixels`, and
