@@ -118,22 +118,18 @@ pub fn delete_account(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, St
 }
 
 /// The page after a change of the e-mail address.
-pub fn email_changed(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
+pub fn email_changed(session: &Session) -> Outcome {
     let text = html! {
-        "From now on you sign in as " strong { (context.session.account.email) } ". The password, the API tokens and \
+        "From now on you sign in as " strong { (session.account.email) } ". The password, the API tokens and \
          all sessions are the same as before."
     };
-    Ok(changed(
-        &context.session,
-        "The e-mail address is changed",
-        &text,
-    ))
+    changed(session, "The e-mail address is changed", &text)
 }
 
 /// The page after a change of the password.
-pub fn password_changed(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
+pub fn password_changed(session: &Session) -> Outcome {
     let text = html! { "All other browsers are signed out. The API token is the same as before." };
-    Ok(changed(&context.session, "The password is changed", &text))
+    changed(session, "The password is changed", &text)
 }
 
 /// The page after the deletion of an account.

@@ -12,32 +12,55 @@ pub const FAILURE_ROWS: usize = 10;
 /// The newest failed conversions that are grouped by their reasons.
 pub const GROUPED_FAILURES: usize = 1000;
 
-/// Makes the table from the beginning of a code and an advice in each row.
-macro_rules! advice {
-    ($($start:literal: $advice:literal;)+) => {
-        /// The advice about problems, by the beginning of their codes; the first that fits counts.
-        const ADVICE: &[(&str, &str)] = &[$(($start, $advice),)+];
-    };
-}
-
-advice! {
-    "watermark_": "Check the address in watermark_image, and its host.";
-    "missing_characters": "Leave out the characters, or add a font to the server.";
-    "max_bytes_unreachable": "Allow more bytes, or set best_effort=true.";
-    "content_type_": "Send the picture's type as Content-Type.";
-    "wrong_format": "Send the type that the file has as Content-Type.";
-    "invalid_image": "Send the file again; it is damaged or cut short.";
-    "body_empty": "Send the picture as the body.";
-    "body_too_large": "Send a smaller file.";
-    "image_too_wide": "Make the picture smaller before.";
-    "too_many_pixels": "Make the picture smaller before.";
-    "too_much_memory": "Make the picture smaller before.";
-    "too_many_frames": "Send a shorter animation, or animation=first.";
-    "quota_exceeded": "Wait for the next month, or ask the operator for more.";
-    "rate_limited": "Send fewer at once; Retry-After says when the next one may come.";
-    "conversion_timeout": "Send a smaller picture, or a lower effort.";
-    "internal_error": "Tell the operator the number of the request.";
-}
+/// The advice about problems, by the beginning of their codes; the first one that fits counts.
+const ADVICE: [(&str, &str); 16] = [
+    (
+        "watermark_",
+        "Check the address in watermark_image, and its host.",
+    ),
+    (
+        "missing_characters",
+        "Leave out the characters, or add a font to the server.",
+    ),
+    (
+        "max_bytes_unreachable",
+        "Allow more bytes, or set best_effort=true.",
+    ),
+    ("content_type_", "Send the picture's type as Content-Type."),
+    (
+        "wrong_format",
+        "Send the type that the file has as Content-Type.",
+    ),
+    (
+        "invalid_image",
+        "Send the file again; it is damaged or cut short.",
+    ),
+    ("body_empty", "Send the picture as the body."),
+    ("body_too_large", "Send a smaller file."),
+    ("image_too_wide", "Make the picture smaller before."),
+    ("too_many_pixels", "Make the picture smaller before."),
+    ("too_much_memory", "Make the picture smaller before."),
+    (
+        "too_many_frames",
+        "Send a shorter animation, or animation=first.",
+    ),
+    (
+        "quota_exceeded",
+        "Wait for the next month, or ask the operator for more.",
+    ),
+    (
+        "rate_limited",
+        "Send fewer at once; Retry-After says when the next one may come.",
+    ),
+    (
+        "conversion_timeout",
+        "Send a smaller picture, or a lower effort.",
+    ),
+    (
+        "internal_error",
+        "Tell the operator the number of the request.",
+    ),
+];
 
 /// The beginnings of the codes that there is advice for.
 #[cfg(test)]

@@ -232,13 +232,6 @@ macro_rules! history {
     };
 }
 
-/// A path for people who are signed in that shows a page of the dashboard.
-macro_rules! signed_in {
-    ($path:ident $show:ident) => {
-        for_signed_in(paths::$path, |context, _| Ok(dashboard::$show(context)?))
-    };
-}
-
 /// A path that takes a form of this page, for people who are signed in; made by [`form`] or
 /// [`change`].
 macro_rules! sent {
@@ -310,7 +303,9 @@ pub const ROUTES: &[Route] = &[
     "The description of the API", "This document." },
     shown(paths::START, |context, _| Ok(dashboard::start(context)?)),
     for_signed_in(paths::DASHBOARD, pages::overview),
-    signed_in! { CONVERTING convert },
+    for_signed_in(paths::CONVERTING, |context, _| {
+        Ok(dashboard::convert(context)?)
+    }),
     page(
         paths::SIGN_UP,
         PageActions {
@@ -367,11 +362,15 @@ pub const ROUTES: &[Route] = &[
     sent! { ROTATE_TOKEN of TOKENS [TokenChanges] change rotate_token },
     sent! { DELETE_TOKEN of TOKENS [TokenChanges] change delete_token },
     sent! { REVEAL_TOKEN of TOKENS [] form reveal_token },
-    signed_in! { ACCOUNT account },
+    for_signed_in(paths::ACCOUNT, |context, _| {
+        Ok(dashboard::account(context)?)
+    }),
     // The form needs the password, so attempts count as those to sign in; and it reveals whether an
     // address is taken, so they count as those to sign up, too.
     sent! { CHANGE_EMAIL of ACCOUNT [SignIn SignUp] form change_email },
-    signed_in! { EMAIL_CHANGED email_changed },
+    for_signed_in(paths::EMAIL_CHANGED, |context, _| {
+        Ok(dashboard::email_changed(&context.session))
+    }),
     sent! { CHANGE_PASSWORD of ACCOUNT [SignIn] form change_password },
     page(
         paths::SECOND_FACTOR,
@@ -392,7 +391,9 @@ pub const ROUTES: &[Route] = &[
         Ok(Outcome::redirect("/account#password"))
     }),
     sent! { DELETE_ACCOUNT of ACCOUNT [SignIn] change delete_account },
-    signed_in! { PASSWORD_CHANGED password_changed },
+    for_signed_in(paths::PASSWORD_CHANGED, |context, _| {
+        Ok(dashboard::password_changed(&context.session))
+    }),
     shown(paths::ACCOUNT_DELETED, |_, _| {
         Ok(dashboard::account_deleted())
     }),
