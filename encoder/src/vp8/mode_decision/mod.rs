@@ -85,7 +85,8 @@ pub struct Lambdas {
     lambda_rd: u64,
     /// Squared chroma error per bit, times 256; at most [`MAX_LAMBDA_RD`].
     lambda_rd_chroma: u64,
-    /// The same for the coefficients of Y2, which the trellis takes for those of luma.
+    /// Squared error of Y2's coefficients per bit, in the unit in which the trellis measures luma's
+    /// and times 256; at most [`MAX_LAMBDA_RD`].
     lambda_rd_y2: u64,
     /// SATD per bit, times 128.
     lambda_satd: u16,
