@@ -9,8 +9,8 @@ use super::request::Request;
 use super::response::Response;
 use super::state::AppState;
 use crate::store::{
-    AccountId, EntryId, FilterTexts, Period, Store, TokenUsage, UsageEntry, UsageFilter, UsageSum,
-    UsageTotals, period_text, token_name,
+    self, AccountId, EntryId, FilterTexts, Period, Store, TokenUsage, UsageEntry, UsageFilter,
+    UsageSum, UsageTotals, period_text, token_name,
 };
 use serde::Serialize;
 use std::sync::Arc;
@@ -292,8 +292,8 @@ pub struct Download<E> {
     pub push: fn(&mut String, EntryId, &E, &[TokenUsage]),
 }
 
-/// Entries, and the `before` of the next page, if there is one.
-pub type PageOf<E> = Result<crate::store::Page<E>, Problem>;
+/// A page of entries, or why there is none.
+pub type PageOf<E> = Result<store::Page<E>, Problem>;
 
 impl<E: 'static> Download<E> {
     /// The response.
@@ -522,7 +522,7 @@ mod tests {
             let ids = (1..first).rev().take(MAX_LIMIT as usize);
             let entries: Vec<_> = ids.map(|id| (id.into(), entry())).collect();
             let last = entries.last().map_or(EntryId(1), |(id, _)| *id);
-            Ok(crate::store::Page {
+            Ok(store::Page {
                 entries,
                 next_before: (last > EntryId(1)).then_some(last),
             })

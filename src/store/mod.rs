@@ -381,10 +381,7 @@ impl Store {
         {
             return Err(CreateAccountError::Exists);
         }
-        let password_hash = password
-            .map(|password| self.passwords.hash(&password))
-            .transpose()
-            .map_err(StoreError::from)?;
+        let password_hash = password.map(|password| self.hash(&password)).transpose()?;
         self.writer
             .write(Command::CreateAccount {
                 email,

@@ -130,7 +130,7 @@ impl Store {
         self.begin_attempt(&email, origin)??;
         // The hash is computed whether the code is right or not, so that the time does not depend
         // on whether there is such an account.
-        let hash = self.passwords.hash(&new).map_err(StoreError::from)?;
+        let hash = self.hash(&new)?;
         let account = account.ok_or(SignInError::Wrong)?;
         self.spend(account.id, Proof::recovery(code), Some(hash))?;
         self.forget_attempts(&email, origin)?;

@@ -45,8 +45,7 @@ impl Store {
         let origin = self.origin(device_cookie, account.as_ref());
         self.begin_attempt(&email, origin)??;
         let hash = account.as_ref().and_then(|it| it.password.as_deref());
-        let verified = self.passwords.verify(password, hash);
-        if !verified.map_err(StoreError::from)? {
+        if !self.is_right(password, hash)? {
             return Err(SignInError::Wrong);
         }
         let account = account.ok_or(SignInError::Wrong)?;
@@ -99,7 +98,7 @@ impl Store {
         let new = Password::parse(new).map_err(OwnerError::NewPassword)?;
         let (account, session) = self.verify_owner(cookie, present)?;
         let change = AccountChange::Password {
-            hash: self.passwords.hash(&new).map_err(StoreError::from)?,
+            hash: self.hash(&new)?,
             kept_session: Some(session),
         };
         self.change_own(account, change)
@@ -114,7 +113,7 @@ impl Store {
     pub fn set_password(&self, id: AccountId, password: &str) -> Result<Account, OwnerError> {
         let password = Password::parse(password).map_err(OwnerError::NewPassword)?;
         let change = AccountChange::Password {
-            hash: self.passwords.hash(&password).map_err(StoreError::from)?,
+            hash: self.hash(&password)?,
             kept_session: None,
         };
         let account = self.change_account(id, change, None)?;
@@ -194,6 +193,17 @@ impl Store {
         Ok(())
     }
 
+    /// Hashes a password. This takes long: see [`crate::auth::Passwords`].
+    pub(super) fn hash(&self, password: &Password) -> Result<String> {
+        Ok(self.passwords.hash(password)?)
+    }
+
+    /// Whether the hash is that of the password; no password is right without one, and takes as
+    /// long.
+    fn is_right(&self, password: &str, hash: Option<&str>) -> Result<bool> {
+        Ok(self.passwords.verify(password, hash)?)
+    }
+
     /// The account that is signed in by this cookie and has this password, and the cookie's hash.
     pub(super) fn verify_owner(
         &self,
@@ -213,8 +223,7 @@ impl Store {
         let origin = Origin::Session(session);
         self.begin_attempt(&email, origin)??;
         let hash = account.password.as_deref();
-        let verified = self.passwords.verify(password, hash);
-        if !verified.map_err(StoreError::from)? {
+        if !self.is_right(password, hash)? {
             return Err(OwnerError::Wrong);
         }
         self.forget_attempts(&email, origin)?;

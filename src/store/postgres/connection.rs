@@ -268,20 +268,18 @@ impl Link {
     ) -> Result<HostState> {
         let sql = "SELECT current_setting('transaction_read_only') = 'on',
                           (extract(epoch FROM clock_timestamp()) * 1000)::INT8";
-        let state = |row: &mut Fields<'_>| {
-            Ok(HostState {
-                is_writable: !row.get::<bool>()?,
-                clock_offset: row.get()?,
-                timeline: 0,
-                system: 0,
-                noted: 0,
-            })
-        };
         let none = || Fault::new(Class::Unexpected, "no row of a host's state");
         let milliseconds = || clock::to_milliseconds(now()) as i64;
         let before = milliseconds();
-        let mut state = self.first(sql, &[], state).await?.ok_or_else(none)?;
-        state.clock_offset -= before.midpoint(milliseconds());
+        let columns = |row: &mut Fields<'_>| Ok((row.get::<bool>()?, row.get::<i64>()?));
+        let (is_read_only, time) = self.first(sql, &[], columns).await?.ok_or_else(none)?;
+        let mut state = HostState {
+            is_writable: !is_read_only,
+            clock_offset: time - before.midpoint(milliseconds()),
+            timeline: 0,
+            system: 0,
+            noted: 0,
+        };
         if is_one_of_many && state.is_writable {
             // This fails for other databases that speak PostgreSQL's protocol.
             let sql = "SELECT pg_walfile_name(pg_current_wal_lsn()),

@@ -452,7 +452,7 @@ impl Shared {
             let Some(next) = next else { break };
             match next {
                 Ok((host, Ok((link, state)))) => {
-                    self.set_clock(state);
+                    self.set_clock(state.clock_offset);
                     writable.push((host, link, state));
                 }
                 Ok((_, Err(fault))) => faults.push(fault),
@@ -470,7 +470,7 @@ impl Shared {
     pub async fn examine(&self, link: &Link) -> Result<HostState, Fault> {
         let is_one_of_many = self.connector.settings().hosts.len() > 1;
         let state = link.examine(is_one_of_many, self.now).await?;
-        self.set_clock(state);
+        self.set_clock(state.clock_offset);
         Ok(state)
     }
 
@@ -528,14 +528,8 @@ impl Shared {
         }
     }
 
-    /// Takes over the database's clock.
-    fn set_clock(
-        &self,
-        HostState {
-            clock_offset: offset,
-            ..
-        }: HostState,
-    ) {
+    /// Takes over the database's clock, which is so many milliseconds ahead of this machine's.
+    fn set_clock(&self, offset: i64) {
         let last = self.clock_offset.swap(offset, Ordering::Relaxed);
         if offset.abs() > WORTH_A_WARNING && last.abs() <= WORTH_A_WARNING {
             log::warn!(

@@ -78,7 +78,7 @@ fn accounts_are_found_by_number_and_by_address(engine: &dyn Engine) {
     assert_eq!(Account::from(found.unwrap().unwrap()), second);
     let found = engine.account_by_email(&email("third@example.org"));
     assert!(found.unwrap().is_none());
-    for limit in 0..if engine.is_shared() { 0 } else { 3 } {
+    for limit in 0..3 {
         let youngest = [
             (second.id, AccountAccess::of_new_account(9)),
             (first.id, AccountAccess::of_new_account(5)),
@@ -86,7 +86,9 @@ fn accounts_are_found_by_number_and_by_address(engine: &dyn Engine) {
         let mut found = Vec::new();
         let mut each = |id, access| found.push((id, access));
         engine.each_access(limit, &mut each).unwrap();
-        assert_eq!(found, youngest[..limit]);
+        // The accounts of a shared engine are not loaded at the start.
+        let count = if engine.is_shared() { 0 } else { limit };
+        assert_eq!(found, youngest[..count], "of at most {limit}");
     }
 }
 

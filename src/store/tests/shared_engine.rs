@@ -73,14 +73,6 @@ impl Engine for SharedEngine {
         self.redb()?.access(id)
     }
 
-    fn each_access(
-        &self,
-        limit: usize,
-        each: &mut dyn FnMut(AccountId, AccountAccess),
-    ) -> Result<(), StoreError> {
-        self.redb()?.each_access(limit, each)
-    }
-
     fn tokens(&self, account: AccountId) -> Result<Vec<TokenUsage>, StoreError> {
         self.redb()?.tokens(account)
     }
