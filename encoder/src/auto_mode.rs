@@ -114,16 +114,18 @@ pub struct Smaller {
     pub larger: Option<usize>,
 }
 
-/// Encodes a picture both ways, and keeps the smaller coding. The lossy one is skipped if the
-/// lossless one takes at most [`enough`] bytes.
+/// Encodes a picture both ways, and with reduced colors if that does not show, and keeps the
+/// smallest coding. The lossy one is skipped if the exact one takes at most [`enough`] bytes.
 ///
 /// # Errors
 /// See [`EncodeError`].
 pub fn smaller(source: &impl PixelSource, options: &Options<'_>) -> Result<Smaller, EncodeError> {
-    Ok(Both::code(source, options, options.effort)?.smaller())
+    let reduced = bitstream::reduced(source, options)?;
+    Ok(Both::code(source, options, options.effort, reduced)?.smaller())
 }
 
-/// The same choice as of [`smaller`], for a frame of an animation. If the effort is above medium,
+/// The same choice as of [`smaller`], for a frame of an animation, whose colors are not reduced:
+/// pixels would change where it does. If the effort is above medium,
 /// the lossless coding is made with medium effort first, and with the higher one unless the lossy
 /// coding is clearly smaller, which is so for many frames.
 ///
@@ -137,7 +139,7 @@ pub fn smaller_of_frame(
     options: &Options<'_>,
 ) -> Result<Smaller, EncodeError> {
     let effort = options.effort.min(Effort::Medium);
-    let mut both = Both::code(source, options, effort)?;
+    let mut both = Both::code(source, options, effort, None)?;
     if effort < options.effort && !both.is_lossy_clearly_smaller() {
         let lossless = bitstream::lossless(source, options)?;
         if lossless.size() < both.lossless.size() {
@@ -155,6 +157,7 @@ pub fn is_clearly_smaller(smaller: usize, larger: usize) -> bool {
 
 /// Both codings of a picture.
 struct Both {
+    /// Exact, or with reduced colors if that is smaller.
     lossless: Bitstream,
     /// `None` if the lossless coding is small enough, or if a small picture would change color
     /// visibly. It has no alpha if its colors alone take as many bytes as the lossless coding.
@@ -164,11 +167,13 @@ struct Both {
 }
 
 impl Both {
-    /// Encodes a picture both ways. The lossless coding is made with `effort`.
+    /// Encodes a picture both ways. The lossless coding is made with `effort`; it gives way to
+    /// `reduced` if that is smaller.
     fn code(
         source: &impl PixelSource,
         options: &Options<'_>,
         effort: Effort,
+        reduced: Option<Bitstream>,
     ) -> Result<Both, EncodeError> {
         let (width, height) = source.size();
         let workers = options.workers();
@@ -192,13 +197,16 @@ impl Both {
             )
         })?;
         let (lossy, lossless) = (coded.pop().flatten(), coded.pop().flatten());
-        let lossless = lossless.expect("it is always coded");
+        let exact = lossless.expect("it is always coded");
+        let exact_size = exact.size();
+        let is_smaller = |reduced: &Bitstream| reduced.size() < exact_size;
+        let lossless = reduced.filter(is_smaller).unwrap_or(exact);
         // With two threads, the lossy coding may have begun before the lossless one turned out to
         // be small enough. The result must not depend on the number of threads.
-        let mut lossy = lossy.filter(|_| lossless.size() > enough(expected));
+        let mut lossy = lossy.filter(|_| exact_size > enough(expected));
         if is_tiny((width, height))
             && let Some(coded) = &lossy
-            && !color_change::is_worth_it(source, [coded.size(), lossless.size()], options)?
+            && !color_change::is_worth_it(source, [coded.size(), exact_size], options)?
         {
             lossy = None;
         }

@@ -2,6 +2,7 @@
 
 use crate::alpha;
 use crate::error::EncodeError;
+use crate::few_colors;
 use crate::options::{Coding, Options};
 use crate::pixel_source::PixelSource;
 use crate::ycbcr::Planes;
@@ -17,6 +18,8 @@ pub struct Bitstream {
     pub frame: Vec<u8>,
     /// Whether `frame` is the data of a `VP8L` chunk.
     pub is_lossless: bool,
+    /// Whether the colors were reduced to a palette before.
+    pub is_reduced: bool,
 }
 
 impl Bitstream {
@@ -37,7 +40,7 @@ impl Bitstream {
 
     /// How the pixels are coded.
     pub fn coding(&self) -> Coding {
-        if self.is_lossless {
+        if self.is_lossless && !self.is_reduced {
             Coding::Lossless
         } else {
             Coding::Lossy
@@ -83,6 +86,7 @@ pub fn lossy_without_alpha(
         alpha: None,
         frame: vp8::encode(planes, width as u32, height as u32, &settings)?,
         is_lossless: false,
+        is_reduced: false,
     })
 }
 
@@ -135,6 +139,7 @@ pub fn lossy_planes<P: Borrow<Planes>>(
         alpha: None,
         frame: vp8::encode(source, width, height, &lossy_settings(options))?,
         is_lossless: false,
+        is_reduced: false,
     })
 }
 
@@ -164,7 +169,34 @@ pub fn lossless(
         alpha: None,
         frame,
         is_lossless: true,
+        is_reduced: false,
     })
+}
+
+/// Codes a picture with fewer colors, without loss beside that; `None` if one of few colors would
+/// look different at the quality, or if transparent pixels are to keep their colors.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn reduced(
+    source: &impl PixelSource,
+    options: &Options<'_>,
+) -> Result<Option<Bitstream>, EncodeError> {
+    let settings = lossless_settings(options);
+    let (width, _) = source.size();
+    if options.exact {
+        return Ok(None);
+    }
+    let mut pixels = source.argb(false, settings.workers)?;
+    if !few_colors::reduce(&mut pixels, width, options.quality, settings.workers)? {
+        return Ok(None);
+    }
+    Ok(Some(Bitstream {
+        alpha: None,
+        frame: vp8l::encode(pixels, width, &settings)?,
+        is_lossless: true,
+        is_reduced: true,
+    }))
 }
 
 /// The options of the lossy encoder.

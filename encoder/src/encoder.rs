@@ -67,8 +67,9 @@ impl<'a> Encoder<'a> {
 
     /// Lossy coding at `quality`, 0 to 100, or lossless coding where that takes no more bytes, as
     /// it often does for screenshots, charts and logos, and where lossy coding would change the
-    /// colors of an icon for few bytes. The pixels decide; a file is not larger than a lossless
-    /// one. [`Encoded::coding`] is the one that was taken.
+    /// colors of an icon for few bytes. The colors of a graphic are reduced to a palette if that is
+    /// smaller and does not show. The pixels decide; a file is not larger than a lossless one.
+    /// [`Encoded::coding`] is the one that was taken.
     ///
     /// ```
     /// use towebp_encoder::{Coding, ColorType, Encoder, Picture};

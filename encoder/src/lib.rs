@@ -54,6 +54,7 @@ mod container;
 mod cpu;
 mod encoder;
 mod error;
+mod few_colors;
 mod fixed_point;
 #[cfg(feature = "image")]
 pub mod image_encoder;

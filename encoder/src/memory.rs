@@ -34,14 +34,17 @@ pub fn peak(size: (u32, u32), color: ColorType, options: &Options<'_>) -> u64 {
     let lossy = converting.max(frame.peak).max(alpha).max(2 * chunks);
     let lossless =
         lossless_tables(options.effort) + pixels * lossless_bytes(options.effort, threads);
-    // The lossless file waits for the lossy one.
+    // The lossless file waits for the lossy one, and one of few colors for both.
     let waiting = pixels * 4;
+    let reduced = pixels;
     OTHER
         + match options.mode {
             Mode::Lossy => lossy,
             Mode::Lossless => lossless,
-            Mode::Auto if threads > 1 && pixels <= SIDE_BY_SIDE as u64 => OTHER + lossless + lossy,
-            Mode::Auto => lossless.max(lossy + waiting),
+            Mode::Auto if threads > 1 && pixels <= SIDE_BY_SIDE as u64 => {
+                OTHER + lossless + lossy + reduced
+            }
+            Mode::Auto => lossless.max(lossy + waiting) + reduced,
         }
 }
 

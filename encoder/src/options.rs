@@ -49,7 +49,8 @@ impl Effort {
 /// Whether the file may differ from the pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Lossy, or lossless where that takes no more bytes.
+    /// Lossy, or lossless where that takes no more bytes. The colors of graphics may be reduced to
+    /// a palette where that does not show.
     #[default]
     Auto,
     /// Lossy.
@@ -76,7 +77,8 @@ impl Mode {
 /// How the pixels of a file are coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coding {
-    /// All of them lossy.
+    /// Pixels may differ from the picture's: by lossy coding, or since its colors were reduced to a
+    /// palette.
     Lossy,
     /// All of them lossless.
     Lossless,

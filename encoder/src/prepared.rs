@@ -152,17 +152,23 @@ impl<'a> Prepared<'a> {
         let (options, picture) = (&self.encoder.options, self.picture());
         let (quality, workers) = (options.quality, options.workers());
         let expected = lossy_estimate::expected_lossy_size(&picture, quality, workers)?;
-        let lossless = self.lossless()?.size();
+        let reduced = bitstream::reduced(&picture, options)?;
+        let exact = self.lossless()?.size();
+        let reduced = reduced.filter(|reduced| reduced.size() < exact);
         let lossy = auto_mode::lossy_unless_larger(
             self,
             expected,
-            || lossless,
+            || exact,
             Prepared::lossy_without_alpha,
             Prepared::alpha,
         )?;
+        let lossless = reduced.as_ref().map_or(exact, Bitstream::size);
         match lossy.filter(|lossy| lossy.size() < lossless) {
             Some(lossy) => self.encoder.assemble(self.size, &lossy),
-            None => self.lossless_file(),
+            None => match reduced {
+                Some(reduced) => self.encoder.assemble(self.size, &reduced),
+                None => self.lossless_file(),
+            },
         }
     }
 

@@ -184,6 +184,7 @@ mod tests {
             alpha: alpha.map(<[u8]>::to_vec),
             frame: frame.to_vec(),
             is_lossless,
+            is_reduced: false,
         }
     }
 

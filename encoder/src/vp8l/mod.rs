@@ -33,3 +33,4 @@ pub use encoder::{encode, encode_headless, estimate};
 pub use entropy::log2;
 pub use near_lossless::{max_error, round};
 pub use options::LosslessOptions;
+pub use transform::MAX_COLORS;

@@ -28,6 +28,7 @@ fn decode(data: &[u8]) -> (usize, Vec<u32>) {
         alpha: None,
         frame: data.to_vec(),
         is_lossless: true,
+        is_reduced: false,
     };
     let workers = Workers::unlimited(1);
     let file = container::still((1, 1), &coded, &Metadata::default(), workers).expect("small");

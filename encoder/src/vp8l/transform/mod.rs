@@ -14,6 +14,8 @@ pub mod transformed;
 use crate::EncodeError;
 use crate::threads::Workers;
 
+pub use color_indexing::MAX_COLORS;
+
 /// Whether `pixels` have few enough colors for a palette.
 pub fn has_palette(pixels: &[u32], workers: Workers<'_>) -> Result<bool, EncodeError> {
     Ok(color_indexing::Palette::new(pixels, workers)?.is_some())
