@@ -32,8 +32,14 @@ pub fn peak(size: (u32, u32), color: ColorType, options: &Options<'_>) -> u64 {
     };
     let chunks = frame.frame + if color.has_alpha() { pixels } else { 0 };
     let lossy = converting.max(frame.peak).max(alpha).max(2 * chunks);
+    // The exact file, in a buffer with room to spare, waits for the near-lossless one.
+    let exact = if options.near_lossless < 100 {
+        pixels * 6
+    } else {
+        0
+    };
     let lossless =
-        lossless_tables(options.effort) + pixels * lossless_bytes(options.effort, threads);
+        lossless_tables(options.effort) + pixels * lossless_bytes(options.effort, threads) + exact;
     // The lossless file waits for the lossy one, and one of few colors for both.
     let waiting = pixels * 4;
     let reduced = pixels;
