@@ -13,22 +13,25 @@ pub enum Format {
     Gif,
     /// Windows or OS/2 bitmap.
     Bmp,
-    /// WebP, which is an input only where that is asked for: the specification has the other four.
+    /// WebP, which is an input only where that is asked for: the specification has the first four.
     Webp,
+    /// TIFF 6.0, which is an input only where that is asked for, too.
+    Tiff,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 5] = [
+    pub const ALL: [Format; 6] = [
         Format::Png,
         Format::Jpeg,
         Format::Gif,
         Format::Bmp,
         Format::Webp,
+        Format::Tiff,
     ];
 
     /// The media types that [`Format::from_media_type`] reads.
-    pub const MEDIA_TYPES: [(&str, Format); 9] = [
+    pub const MEDIA_TYPES: [(&str, Format); 10] = [
         ("image/png", Format::Png),
         // Registered for animated ones (PNG, third edition).
         ("image/apng", Format::Png),
@@ -40,9 +43,10 @@ impl Format {
         ("image/x-ms-bmp", Format::Bmp),
         ("image/x-bmp", Format::Bmp),
         ("image/webp", Format::Webp),
+        ("image/tiff", Format::Tiff),
     ];
 
-    /// The short lower-case name: `png`, `jpeg`, `gif`, `bmp`, `webp`.
+    /// The short lower-case name: `png`, `jpeg`, `gif`, `bmp`, `webp`, `tiff`.
     pub fn name(self) -> &'static str {
         match self {
             Format::Png => "png",
@@ -50,18 +54,20 @@ impl Format {
             Format::Gif => "gif",
             Format::Bmp => "bmp",
             Format::Webp => "webp",
+            Format::Tiff => "tiff",
         }
     }
 
-    /// The ending of file names: `png`, `jpg`, `gif`, `bmp`, `webp`.
+    /// The ending of file names: `png`, `jpg`, `gif`, `bmp`, `webp`, `tif`.
     pub fn ending(self) -> &'static str {
         match self {
             Format::Jpeg => "jpg",
+            Format::Tiff => "tif",
             other => other.name(),
         }
     }
 
-    /// The media type: `image/png`, `image/jpeg`, `image/gif`, `image/bmp`, `image/webp`.
+    /// The media type: `image/` and the name.
     pub fn media_type(self) -> &'static str {
         match self {
             Format::Png => "image/png",
@@ -69,6 +75,7 @@ impl Format {
             Format::Gif => "image/gif",
             Format::Bmp => "image/bmp",
             Format::Webp => "image/webp",
+            Format::Tiff => "image/tiff",
         }
     }
 
@@ -82,13 +89,17 @@ impl Format {
 
     /// Whether the format is converted, with WebP among the inputs or without.
     pub fn is_accepted(self, accepts_webp: bool) -> bool {
-        self != Format::Webp || accepts_webp
+        match self {
+            Format::Webp => accepts_webp,
+            Format::Tiff => false,
+            Format::Png | Format::Jpeg | Format::Gif | Format::Bmp => true,
+        }
     }
 
     /// The format that the first bytes of a file look like.
     pub fn sniff(bytes: &[u8]) -> Option<Format> {
         // PNG 5.2; JPEG B.1.1.3: the start-of-image marker and the first byte of the next marker;
-        // GIF 17; the bitmap file header's bfType; RFC 9649, 2.4.
+        // GIF 17; the bitmap file header's bfType; RFC 9649, 2.4; TIFF 6.0, section 2, and BigTIFF.
         if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
             Some(Format::Png)
         } else if bytes.starts_with(b"\xff\xd8\xff") {
@@ -99,6 +110,11 @@ impl Format {
             Some(Format::Bmp)
         } else if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
             Some(Format::Webp)
+        } else if matches!(
+            bytes.get(..4),
+            Some(b"II*\0" | b"MM\0*" | b"II+\0" | b"MM\0+")
+        ) {
+            Some(Format::Tiff)
         } else {
             None
         }
@@ -113,6 +129,7 @@ impl fmt::Display for Format {
             Format::Gif => "GIF",
             Format::Bmp => "BMP",
             Format::Webp => "WebP",
+            Format::Tiff => "TIFF",
         })
     }
 }
@@ -136,6 +153,7 @@ mod tests {
             ("IMAGE/JPG; charset=x", Some(Format::Jpeg)),
             (" image/PNG ;q=1", Some(Format::Png)),
             ("image/webp", Some(Format::Webp)),
+            ("image/tiff", Some(Format::Tiff)),
             ("image/pngx", None),
             ("application/x-www-form-urlencoded", None),
             ("", None),
@@ -156,6 +174,9 @@ mod tests {
             (b"\x89PNG\n\x1a\n", None),
             (b"RIFF\0\0\0\0WEBP", Some(Format::Webp)),
             (b"RIFF\0\0\0\0WAVE", None),
+            (b"II*\0", Some(Format::Tiff)),
+            (b"MM\0*", Some(Format::Tiff)),
+            (b"II\0*", None),
             (b"", None),
         ] {
             assert_eq!(Format::sniff(bytes), format, "{bytes:?}");

@@ -6,7 +6,7 @@ use super::error::DecodeError;
 use super::footprint::Footprint;
 use super::format::Format;
 use super::formats::jpeg::Luma;
-use super::formats::{bmp, gif, jpeg, png, webp};
+use super::formats::{bmp, gif, jpeg, png, tiff, webp};
 use super::frames::Frames;
 use super::guard::{decode_guarded, read_guarded};
 use super::limits::Limits;
@@ -61,6 +61,7 @@ enum Header<'a> {
     Gif(gif::Header<'a>),
     Bmp(bmp::Header<'a>),
     Webp(webp::Header<'a>),
+    Tiff(tiff::Header<'a>),
 }
 
 /// Reads the header of a file, and holds it to the limits.
@@ -101,6 +102,11 @@ pub fn open<'a>(
                 let footprint = header.footprint(limits)?;
                 (Header::Webp(header), footprint)
             }
+            Format::Tiff => {
+                let header = tiff::Header::read(bytes, limits)?;
+                let footprint = header.footprint(limits)?;
+                (Header::Tiff(header), footprint)
+            }
         };
         Ok(Opened {
             bytes,
@@ -125,6 +131,7 @@ impl<'a> Opened<'a> {
             Header::Gif(_) => Format::Gif,
             Header::Bmp(_) => Format::Bmp,
             Header::Webp(_) => Format::Webp,
+            Header::Tiff(_) => Format::Tiff,
         }
     }
 
@@ -158,6 +165,7 @@ impl<'a> Opened<'a> {
             Header::Gif(header) => header.metadata_bytes(),
             Header::Bmp(header) => header.metadata_bytes(),
             Header::Webp(header) => header.metadata_bytes(),
+            Header::Tiff(header) => header.metadata_bytes(),
         }
     }
 
@@ -165,7 +173,11 @@ impl<'a> Opened<'a> {
     pub fn luma_quantizers(&self) -> Option<[u16; 64]> {
         match &self.header {
             Header::Jpeg(header) => header.luma_quantizers(),
-            Header::Png(_) | Header::Gif(_) | Header::Bmp(_) | Header::Webp(_) => None,
+            Header::Png(_)
+            | Header::Gif(_)
+            | Header::Bmp(_)
+            | Header::Webp(_)
+            | Header::Tiff(_) => None,
         }
     }
 
@@ -174,7 +186,7 @@ impl<'a> Opened<'a> {
         match &self.header {
             Header::Jpeg(_) => true,
             Header::Webp(header) => header.is_lossy(),
-            Header::Png(_) | Header::Gif(_) | Header::Bmp(_) => false,
+            Header::Png(_) | Header::Gif(_) | Header::Bmp(_) | Header::Tiff(_) => false,
         }
     }
 
@@ -185,7 +197,7 @@ impl<'a> Opened<'a> {
         let (path, peak) = match &self.header {
             Header::Png(header) => (header.planes(), self.footprint.planes_peak(bytes)),
             Header::Jpeg(header) => (header.planes(), header.planes_peak()),
-            Header::Gif(_) | Header::Bmp(_) | Header::Webp(_) => return None,
+            Header::Gif(_) | Header::Bmp(_) | Header::Webp(_) | Header::Tiff(_) => return None,
         };
         let is_certain = match path {
             PlanesPath::Never => return None,
@@ -203,7 +215,7 @@ impl<'a> Opened<'a> {
     pub fn animation(&self) -> Option<Animation<'_>> {
         match &self.header {
             Header::Gif(_) | Header::Png(_) | Header::Webp(_) => Some(Animation { opened: self }),
-            Header::Jpeg(_) | Header::Bmp(_) => None,
+            Header::Jpeg(_) | Header::Bmp(_) | Header::Tiff(_) => None,
         }
     }
 
@@ -369,6 +381,7 @@ impl<'a> Opened<'a> {
         match &self.header {
             Header::Jpeg(header) => Some(header.orientation()),
             Header::Webp(header) => Some(header.orientation()),
+            Header::Tiff(header) => Some(header.orientation()),
             // Exif may stand behind the pixels.
             Header::Png(header) if header.has_exif() => None,
             Header::Png(_) | Header::Gif(_) | Header::Bmp(_) => Some(Orientation::NoTransforms),
@@ -383,15 +396,17 @@ impl<'a> Opened<'a> {
             Header::Gif(header) => header.decode_first(&self.limits, cancel),
             Header::Bmp(header) => bmp::decode(self.bytes, header, &self.limits, cancel),
             Header::Webp(header) => webp::decode(header, &self.limits, cancel),
+            Header::Tiff(header) => tiff::decode(header, &self.limits, cancel),
         }
     }
 
-    /// Exif, from its TIFF header on.
+    /// Exif, from its TIFF header on. A TIFF file has the tags of Exif's first directory itself.
     fn exif(&self) -> Option<&'a [u8]> {
         match &self.header {
             Header::Png(header) => header.exif(),
             Header::Jpeg(header) => header.exif(),
             Header::Webp(header) => header.exif(),
+            Header::Tiff(header) => Some(header.directory()),
             Header::Gif(_) | Header::Bmp(_) => None,
         }
     }
@@ -402,7 +417,11 @@ impl<'a> Opened<'a> {
     /// A part is selected of descriptions that are larger than any of use.
     fn described(&self, keep: Keep) -> Result<Described<'a>, DecodeError> {
         const MOST: usize = 8 << 20;
-        let (exif, xmp) = (self.exif(), self.xmp());
+        let (mut exif, xmp) = (self.exif(), self.xmp());
+        if keep.descriptions == Descriptions::All && self.format() == Format::Tiff {
+            // The picture would be in it.
+            exif = None;
+        }
         let (name, bytes, word) = match keep.descriptions {
             Descriptions::Nothing => return Ok(Described::default()),
             Descriptions::Copyright => ("XMP", xmp.map_or(0, <[u8]>::len), "copyright"),
@@ -415,6 +434,7 @@ impl<'a> Opened<'a> {
         }
         let iptc = match &self.header {
             Header::Jpeg(header) => header.iptc(),
+            Header::Tiff(header) => header.iptc(),
             _ => None,
         };
         Ok(Described { exif, xmp, iptc })
@@ -426,6 +446,7 @@ impl<'a> Opened<'a> {
             Header::Jpeg(header) => header.xmp(),
             Header::Gif(header) => header.xmp(),
             Header::Webp(header) => header.xmp(),
+            Header::Tiff(header) => header.xmp(),
             Header::Bmp(_) => None,
         }
     }
@@ -444,7 +465,7 @@ impl<'a> Animation<'a> {
             Header::Gif(header) => header.is_animated(),
             Header::Png(header) => header.is_animated(),
             Header::Webp(header) => header.is_animated(),
-            Header::Jpeg(_) | Header::Bmp(_) => false,
+            Header::Jpeg(_) | Header::Bmp(_) | Header::Tiff(_) => false,
         }
     }
 
@@ -460,7 +481,7 @@ impl<'a> Animation<'a> {
             Header::Gif(header) => header.animation_footprint(footprint, limits),
             Header::Png(header) => header.animation_footprint(footprint, limits),
             Header::Webp(header) => header.animation_footprint(footprint, limits),
-            Header::Jpeg(_) | Header::Bmp(_) => Ok(*footprint),
+            Header::Jpeg(_) | Header::Bmp(_) | Header::Tiff(_) => Ok(*footprint),
         }
     }
 
@@ -475,7 +496,7 @@ impl<'a> Animation<'a> {
             Header::Gif(header) => header.check_animation(canvas, limits),
             Header::Png(header) => header.check_animation(canvas, limits),
             Header::Webp(header) => header.check_animation(canvas, limits),
-            Header::Jpeg(_) | Header::Bmp(_) => Ok(()),
+            Header::Jpeg(_) | Header::Bmp(_) | Header::Tiff(_) => Ok(()),
         }
     }
 
@@ -489,7 +510,9 @@ impl<'a> Animation<'a> {
             Header::Gif(header) => Ok(Frames::Gif(Box::new(header.frames(limits, cancel)?))),
             Header::Png(header) => Ok(Frames::Png(png::frames(header, keep, limits, cancel)?)),
             Header::Webp(header) => Ok(Frames::Webp(webp::frames(header, keep, limits, cancel))),
-            Header::Jpeg(_) | Header::Bmp(_) => unreachable!("these have no frames"),
+            Header::Jpeg(_) | Header::Bmp(_) | Header::Tiff(_) => {
+                unreachable!("these have no frames")
+            }
         }
     }
 

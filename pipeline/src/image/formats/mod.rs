@@ -4,4 +4,5 @@ pub mod bmp;
 pub mod gif;
 pub mod jpeg;
 pub mod png;
+pub mod tiff;
 pub mod webp;

@@ -2,7 +2,7 @@
 
 mod copyright;
 pub mod orientation;
-mod tiff;
+pub mod tiff;
 
 pub use copyright::IPTC_NAME;
 

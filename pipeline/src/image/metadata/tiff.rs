@@ -1,16 +1,21 @@
-//! The directory of Exif data, from its TIFF header on (TIFF 6.0, section 2).
+//! The first directory of a TIFF file, or of Exif data from its TIFF header on (TIFF 6.0, section
+//! 2).
 
 /// The type of text, of which the value's count is the number of bytes.
 pub const ASCII: u16 = 2;
 /// The type of numbers of two bytes.
 pub const SHORT: u16 = 3;
+/// The types of bytes, of numbers of four bytes, and of any data.
+const BYTE: u16 = 1;
+const LONG: u16 = 4;
+const UNDEFINED: u16 = 7;
 
 /// Data that begins with a TIFF header.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Tiff<'a>(&'a [u8]);
 
 /// An entry of a directory.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub tag: u16,
     pub kind: u16,
@@ -43,17 +48,46 @@ impl<'a> Tiff<'a> {
         })
     }
 
+    /// The number at this index of an entry of bytes, numbers of two bytes or of four.
+    pub fn number(self, entry: &Entry, index: usize) -> Option<u32> {
+        let size = match entry.kind {
+            BYTE | UNDEFINED => 1,
+            SHORT => 2,
+            LONG => 4,
+            _ => return None,
+        };
+        if index >= entry.count as usize {
+            return None;
+        }
+        let offset = self
+            .place(entry, size)?
+            .checked_add(index.checked_mul(size)?)?;
+        match size {
+            1 => self.0.get(offset).map(|byte| u32::from(*byte)),
+            2 => self.u16(offset).map(u32::from),
+            _ => self.u32(offset),
+        }
+    }
+
+    /// The value of an entry of bytes or text.
+    pub fn data(self, entry: &Entry) -> Option<&'a [u8]> {
+        let place = self.place(entry, 1)?;
+        self.0.get(place..place.checked_add(entry.count as usize)?)
+    }
+
+    /// The offset of the values of an entry, of `size` bytes each.
+    fn place(self, entry: &Entry, size: usize) -> Option<usize> {
+        if (entry.count as usize).checked_mul(size)? <= 4 {
+            return Some(entry.value);
+        }
+        self.u32(entry.value).map(|offset| offset as usize)
+    }
+
     /// The first text with this tag.
     pub fn text(self, tag: u16) -> Option<&'a [u8]> {
         let mut entries = self.entries();
         let entry = entries.find(|entry| (entry.tag, entry.kind) == (tag, ASCII))?;
-        let count = entry.count as usize;
-        let offset = if count <= 4 {
-            entry.value
-        } else {
-            self.u32(entry.value)? as usize
-        };
-        self.0.get(offset..offset.checked_add(count)?)
+        self.data(&entry)
     }
 
     pub fn is_big_endian(self) -> bool {
