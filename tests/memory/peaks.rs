@@ -8,6 +8,7 @@ use crate::support::animation::{animated_png, animated_rgba};
 use crate::support::hostile;
 use crate::support::jpeg::{self as jpegs, Kind};
 use crate::support::picture::Picture;
+use crate::support::tiff::{Samples, Tiff};
 use gif::{DisposalMethod, Frame};
 use png::{BlendOp, DisposeOp};
 use std::num::NonZeroUsize;
@@ -529,6 +530,30 @@ fn bmps_hold_no_more_than_was_estimated() {
             "runs.bmp",
             hostile::run_length_bmp(SIZE.0 as i32, SIZE.1 as i32, &runs),
         ),
+    ]);
+    faults.assert_none();
+}
+
+#[test]
+fn tiffs_hold_no_more_than_was_estimated() {
+    let _alone = alone();
+    let mut faults = Faults::default();
+    let noise = Picture::noise(SIZE.0, SIZE.1);
+    let deep = Tiff {
+        is_deep: true,
+        samples: Samples::Rgba,
+        is_compressed: true,
+        orientation: 6,
+        ..Tiff::default()
+    };
+    let inks = Tiff {
+        samples: Samples::Cmyk,
+        tile: 256,
+        ..Tiff::default()
+    };
+    faults.convert_in_all_ways(&[
+        ("deep.tif", deep.file(&noise)),
+        ("inks.tif", inks.file(&noise)),
     ]);
     faults.assert_none();
 }

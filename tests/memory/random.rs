@@ -13,6 +13,7 @@ use crate::support::animation::{animated, animated_rgba, animated_webp};
 use crate::support::hostile;
 use crate::support::jpeg::{self as jpegs, Kind};
 use crate::support::picture::Picture;
+use crate::support::tiff::{Samples, Tiff};
 use std::env;
 use std::fmt::Write;
 use towebp_encoder::testing::Random;
@@ -232,7 +233,7 @@ fn picture(random: &mut Random, (width, height): (u32, u32)) -> (&'static str, P
 
 /// A file of any format, and what it is.
 fn file(random: &mut Random, most_pixels: f64) -> (String, Vec<u8>) {
-    let format = random.below(19);
+    let format = random.below(20);
     let share = if matches!(format, 8..=11 | 18) {
         3.0
     } else {
@@ -287,6 +288,7 @@ fn file(random: &mut Random, most_pixels: f64) -> (String, Vec<u8>) {
             ("animated gif", animated(&frames))
         }
         12 => ("bmp", drawn.bmp()),
+        19 => ("tiff", tiff(random).file(&drawn)),
         14 | 15 => {
             let partitions = random.below(4) as u8;
             let encoder = webp_encoder(random).mode(Mode::Lossy);
@@ -310,6 +312,19 @@ fn file(random: &mut Random, most_pixels: f64) -> (String, Vec<u8>) {
         },
     };
     (format!("{format} of {content}, {width} x {height}"), file)
+}
+
+/// How a TIFF is stored.
+fn tiff(random: &mut Random) -> Tiff<'static> {
+    Tiff {
+        is_deep: random.below(2) == 0,
+        samples: [Samples::Rgb, Samples::Rgba, Samples::Cmyk][random.index(3)],
+        is_compressed: random.below(2) == 0,
+        tile: [0, 16, 256][random.index(3)],
+        rows: [0, 1, 50][random.index(3)],
+        orientation: random.below(9),
+        profile: &[],
+    }
 }
 
 /// An encoder for a source file.

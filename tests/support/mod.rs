@@ -16,6 +16,7 @@ pub mod picture;
 pub mod postgres;
 pub mod service;
 pub mod store;
+pub mod tiff;
 pub mod totp;
 pub mod wasm;
 

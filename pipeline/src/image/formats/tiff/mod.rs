@@ -61,3 +61,6 @@ pub fn decode(
         space: profile.map(Space::Icc),
     })
 }
+
+#[cfg(test)]
+mod tests;
