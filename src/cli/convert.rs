@@ -138,7 +138,7 @@ pub(super) fn run(command: &Convert) -> Result<(), Failure> {
         params: prepared.params,
         fonts: fonts(&settings.fonts)?,
         limits: settings.config.limits,
-        accepts_webp: settings.config.http.accepts_webp,
+        accepts: settings.config.http.accepts,
         cpu_budget: CpuBudget::new(settings.config.http.threads),
         existing: prepared.existing,
         rules: Rules {
@@ -176,7 +176,7 @@ impl Convert {
             output: files.output.clone(),
             recursive: files.recursive,
             name: files.name.as_deref().map(Name::parse).transpose()?,
-            accepts_webp: self.settings.0.config.http.accepts_webp,
+            accepts: self.settings.0.config.http.accepts,
         };
         let plan = plan(&files.inputs, &destination)?;
         let prints = |task: &tasks::Task| task.target == Target::StandardOutput;

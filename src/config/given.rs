@@ -153,7 +153,7 @@ impl Given {
         let mut config = self.config.clone();
         config.store = self.store()?;
         config.http.queue_time = config.front.queue_time;
-        config.http.accepts_webp |= self.demo;
+        config.http.accepts.webp |= self.demo;
         let url = config.http.public_url.as_deref().map(public_url);
         let url = url.transpose();
         config.http.public_url = url.map_err(|reason| {

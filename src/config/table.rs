@@ -72,8 +72,8 @@ settings! {
             "conversions at the same time, and the most cores for a conversion that is alone";
         "max-body" Bytes(1 << 10, LONGEST_BODY) => config.http.max_body:
             "largest picture file", "more than cameras write as JPEG";
-        "accept" Words(&["webp", "none"]) => config.http.accepts_webp, "none":
-            "a type of pictures that is converted beside PNG, JPEG, GIF and BMP: webp; on with --demo";
+        "accept" Words(&["webp", "tiff", "webp,tiff", "none"]) => config.http.accepts, "none":
+            "types of pictures that are converted beside PNG, JPEG, GIF and BMP; with --demo, webp at least";
         "max-pixels" Pixels(1, u64::pow(16_383, 2)) => config.limits.max_pixels:
             "most pixels of a picture", "above today's cameras, and up to 2 GB of memory";
         "max-enlarged-pixels" Pixels(1, u64::pow(16_383, 2)) => config.http.max_enlarged:

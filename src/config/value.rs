@@ -10,6 +10,7 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 use towebp_pipeline::conversion::size;
+use towebp_pipeline::image::AcceptedFormats;
 
 /// The unit and the range of a value.
 #[derive(Clone, Copy, Debug)]
@@ -275,6 +276,10 @@ fields! {
     Vec<Network>: |_, values| list(values, |text| text.parse().map_err(str::to_owned)), |_| "none".to_owned();
     Signup: |kind, values| Ok([Signup::Open, Signup::Closed, Signup::Invite][kind.word(last(values))?]),
         |_| "open".to_owned();
+    AcceptedFormats: |kind, values| {
+        let word = kind.word(last(values))?;
+        Ok(AcceptedFormats { webp: [0, 2].contains(&word), tiff: [1, 2].contains(&word) })
+    }, |_| "none".to_owned();
     LogFormat: |kind, values| Ok([LogFormat::Text, LogFormat::Json][kind.word(last(values))?]),
         |_| "text".to_owned();
 }

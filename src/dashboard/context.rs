@@ -26,8 +26,10 @@ pub struct PageContext<'a> {
     pub max_body: u64,
     /// Whether the service converts WebP files, too.
     pub accepts_webp: bool,
-    /// The types of pictures for a file dialog, with WebP or without.
-    pub picture_types: fn(bool) -> String,
+    /// Whether the service converts TIFF files, too.
+    pub accepts_tiff: bool,
+    /// The types of pictures for a file dialog, with WebP and TIFF or without.
+    pub picture_types: fn([bool; 2]) -> String,
     /// Reads a token's preset, and returns the text to store, or a sentence with its fault.
     pub check_preset: fn(&str) -> Result<String, String>,
     /// The title of the problem of a code, such as `body_too_large`.

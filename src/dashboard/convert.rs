@@ -51,6 +51,7 @@ pub fn convert(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
             }
         }
         div.convert #convert data-url=(context.base_url) data-max-body=(context.max_body) data-webp[context.accepts_webp]
+            data-tiff[context.accepts_tiff]
             data-module=[module] data-preset=[module.map(|_| preset)] {
             div.work {
                 (drop_card(context))
@@ -76,14 +77,20 @@ pub fn convert(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
 
 /// Where pictures are chosen. The script makes it take many.
 fn drop_card(context: &SignedIn<'_>) -> Markup {
-    let has_webp = context.accepts_webp;
+    let accepted = [context.accepts_webp, context.accepts_tiff];
+    let formats = match accepted {
+        [false, false] => "PNG, JPEG, GIF or BMP.",
+        [true, false] => "PNG, JPEG, GIF, BMP or WebP.",
+        [false, true] => "PNG, JPEG, GIF, BMP or TIFF.",
+        [true, true] => "PNG, JPEG, GIF, BMP, WebP or TIFF.",
+    };
     html! {
         section.card.drop #drop {
             label for="files" { "Pictures to convert" }
-            input #files type="file" name="file" form="settings" accept=((context.picture_types)(has_webp)) required;
+            input #files type="file" name="file" form="settings" accept=((context.picture_types)(accepted)) required;
             p.hint {
                 span #drop-hint hidden { "or drop them anywhere here, or paste them. " }
-                @if has_webp { "PNG, JPEG, GIF, BMP or WebP." } @else { "PNG, JPEG, GIF or BMP." }
+                (formats)
             }
         }
     }

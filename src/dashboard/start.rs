@@ -88,7 +88,7 @@ fn drop_zone(context: &PageContext<'_>) -> Markup {
             h2 { "Try it here" }
             label for="try-file" { "Choose a picture, or drop it anywhere on this page" }
             p.hint { "Your browser converts it: it is not sent, and needs no account." }
-            input #try-file type="file" accept=((context.picture_types)(true));
+            input #try-file type="file" accept=((context.picture_types)([true, false]));
             progress #try-progress max="1" value="0" aria-label="Progress" hidden {}
             p #try-result role="status" {}
             p #try-shown hidden { img #try-picture alt="The converted picture"; }

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant, SystemTime};
 use towebp_pipeline::conversion::{
     Cancel, ConversionError, DefaultValue, Parameter, Params, Plan, Preset, Resources, Value,
 };
-use towebp_pipeline::image::{self, DecodeError, Format};
+use towebp_pipeline::image::{self, AcceptedFormats, DecodeError, Format};
 
 /// The parameter that names the response's file: the one that is not of the conversion.
 pub const DOWNLOAD: Parameter = Parameter {
@@ -594,29 +594,50 @@ const FORM_FLAGS: &str = "for example -F 'file=@picture.png;type=image/png'";
 pub struct Accepted {
     /// Whether the bytes decide if `Content-Type` names no format.
     may_sniff: bool,
-    /// Whether WebP is among the formats.
-    webp: bool,
+    /// The formats beside those of the specification.
+    formats: AcceptedFormats,
 }
 
 impl Accepted {
     fn by(settings: &Settings) -> Accepted {
         Accepted {
             may_sniff: settings.sniff,
-            webp: settings.accepts_webp,
+            formats: settings.accepts,
         }
     }
 
     fn has(self, format: Format) -> bool {
-        format.is_accepted(self.webp)
+        format.is_accepted(self.formats)
     }
 
     /// The media types that error texts name.
-    fn media_types(self) -> &'static str {
-        if self.webp {
-            "image/png, image/jpeg, image/jpg, image/gif, image/bmp and image/webp"
-        } else {
-            "image/png, image/jpeg, image/jpg, image/gif and image/bmp"
-        }
+    fn media_types(self) -> String {
+        let all = [
+            "image/png",
+            "image/jpeg",
+            "image/jpg",
+            "image/gif",
+            "image/bmp",
+        ];
+        self.list(&all, Format::media_type)
+    }
+
+    /// The names of formats that error texts list.
+    fn names(self) -> String {
+        self.list(&["PNG", "JPEG", "GIF", "BMP"], |format| match format {
+            Format::Tiff => "TIFF",
+            _ => "WebP",
+        })
+    }
+
+    /// These words, and those of the formats beside the specification's, with "and" before the
+    /// last.
+    fn list(self, words: &[&str], word: fn(Format) -> &'static str) -> String {
+        let more = [Format::Webp, Format::Tiff].into_iter();
+        let more = more.filter(|format| self.has(*format)).map(word);
+        let words: Vec<&str> = words.iter().copied().chain(more).collect();
+        let (last, others) = words.split_last().expect("there are words");
+        format!("{} and {last}", others.join(", "))
     }
 }
 
@@ -663,11 +684,8 @@ fn sniffed(bytes: &[u8], accepted: Accepted) -> Result<Format, Problem> {
     }
     let format = Format::sniff(bytes).filter(|format| accepted.has(*format));
     format.ok_or_else(|| {
-        let detail = if accepted.webp {
-            "The body begins like none of PNG, JPEG, GIF, BMP and WebP."
-        } else {
-            "The body begins like none of PNG, JPEG, GIF and BMP."
-        };
+        let names = accepted.names();
+        let detail = format!("The body begins like none of {names}.");
         Problem::new(Kind::WrongFormat, detail)
     })
 }

@@ -20,7 +20,7 @@ use crate::store::{Browser, EntryId, StoreError};
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 use towebp_pipeline::conversion::Preset;
-use towebp_pipeline::image::Format;
+use towebp_pipeline::image::{AcceptedFormats, Format};
 
 /// How long a browser keeps the device cookie, in seconds: 400 days, the longest that browsers
 /// allow (RFC 6265bis, section 5.5). The cookie signs nobody in, and becomes void with the
@@ -307,7 +307,8 @@ fn context<'a>(
         target,
         base_url,
         max_body: state.settings.max_body,
-        accepts_webp: state.settings.accepts_webp,
+        accepts_webp: state.settings.accepts.webp,
+        accepts_tiff: state.settings.accepts.tiff,
         picture_types,
         signup: state.settings.signup,
         monthly_quota: state.settings.monthly_quota,
@@ -322,10 +323,11 @@ fn problem_title(code: &str) -> Option<&'static str> {
     row.map(|row| row.title)
 }
 
-/// The types of pictures, as file dialogs offer them.
-fn picture_types(has_webp: bool) -> String {
+/// The types of pictures, with WebP and TIFF or without, as file dialogs offer them.
+fn picture_types([webp, tiff]: [bool; 2]) -> String {
+    let accepted = AcceptedFormats { webp, tiff };
     let formats = Format::ALL.into_iter();
-    let formats = formats.filter(|format| format.is_accepted(has_webp));
+    let formats = formats.filter(|format| format.is_accepted(accepted));
     let types = |format| {
         let types = Format::MEDIA_TYPES.into_iter();
         types.filter(move |(_, other)| *other == format)

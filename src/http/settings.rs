@@ -7,6 +7,7 @@ use crate::front;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::thread;
 use std::time::Duration;
+use towebp_pipeline::image::AcceptedFormats;
 
 /// The highest `--max-body`, in bytes: a picture's file is held in memory whole.
 pub const LONGEST_BODY: u64 = 1 << 30;
@@ -59,8 +60,8 @@ pub struct Settings {
     pub monthly_quota: Option<NonZeroU64>,
     /// Whether a picture may come without a `Content-Type` that names its format.
     pub sniff: bool,
-    /// Whether a WebP is an input, too, which the specification leaves out.
-    pub accepts_webp: bool,
+    /// The formats that are inputs beside those of the specification.
+    pub accepts: AcceptedFormats,
     /// The origins whose pages may call the API; by default none but the service's own.
     pub allowed_origins: Vec<AllowedOrigin>,
 }
@@ -86,7 +87,7 @@ impl Default for Settings {
             rate_limit: None,
             monthly_quota: None,
             sniff: false,
-            accepts_webp: false,
+            accepts: AcceptedFormats::default(),
             allowed_origins: Vec::new(),
         }
     }

@@ -79,7 +79,7 @@ pub const FILTERS: [Parameter; 4] = [
     TOKEN_NAME,
     Parameter {
         name: "format",
-        value: Value::Word("png, jpeg, gif, bmp or webp"),
+        value: Value::Word("png, jpeg, gif, bmp, webp or tiff"),
         example: "png",
         default: DefaultValue::Other("all formats"),
         meaning: "the format of the input",

@@ -9,7 +9,7 @@ use super::token_number::TokenNumber;
 use super::usage::{Days, Period, UsageFilter};
 
 /// The input formats in histories.
-pub const USAGE_FORMATS: [&str; 5] = ["png", "jpeg", "gif", "bmp", "webp"];
+pub const USAGE_FORMATS: [&str; 6] = ["png", "jpeg", "gif", "bmp", "webp", "tiff"];
 
 /// A text of a filter that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl FilterTexts {
             return Err(FilterError::new(
                 "format",
                 format,
-                "png, jpeg, gif, bmp or webp",
+                "png, jpeg, gif, bmp, webp or tiff",
             ));
         }
         Ok(UsageFilter {
@@ -221,7 +221,7 @@ mod tests {
             (texts("x", "", "", ""), "from"),
             (texts("2026-11-02", "2026-11-01", "", ""), "to"),
             (texts("", "", "Shop", ""), "token_name"),
-            (texts("", "", "", "tiff"), "format"),
+            (texts("", "", "", "heic"), "format"),
         ] {
             let error = texts.usage(&tokens).unwrap_err();
             assert_eq!(error.name, name, "{error:?}");

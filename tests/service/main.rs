@@ -40,3 +40,4 @@ mod webp_input;
 mod budget;
 #[cfg(target_os = "linux")]
 mod memory;
+mod tiff_input;

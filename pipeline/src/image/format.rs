@@ -19,6 +19,15 @@ pub enum Format {
     Tiff,
 }
 
+/// The formats that are inputs beside those of the specification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AcceptedFormats {
+    /// Whether WebP is one.
+    pub webp: bool,
+    /// Whether TIFF is one.
+    pub tiff: bool,
+}
+
 impl Format {
     /// All of them.
     pub const ALL: [Format; 6] = [
@@ -87,11 +96,11 @@ impl Format {
         found.map(|(_, format)| format)
     }
 
-    /// Whether the format is converted, with WebP among the inputs or without.
-    pub fn is_accepted(self, accepts_webp: bool) -> bool {
+    /// Whether the format is converted, with these formats among the inputs.
+    pub fn is_accepted(self, accepted: AcceptedFormats) -> bool {
         match self {
-            Format::Webp => accepts_webp,
-            Format::Tiff => false,
+            Format::Webp => accepted.webp,
+            Format::Tiff => accepted.tiff,
             Format::Png | Format::Jpeg | Format::Gif | Format::Bmp => true,
         }
     }

@@ -28,7 +28,7 @@ mod testing;
 pub use animation::{AnimationFrame, over};
 pub use error::DecodeError;
 pub use footprint::Footprint;
-pub use format::Format;
+pub use format::{AcceptedFormats, Format};
 pub use formats::jpeg::Luma;
 pub use frames::Frames;
 pub use limits::Limits;

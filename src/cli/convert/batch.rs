@@ -19,7 +19,7 @@ use std::{fs, thread};
 use towebp_pipeline::conversion::{
     self, Cancel, Conversion, ConversionError, CpuBudget, Fonts, Job, Params,
 };
-use towebp_pipeline::image::{Format, Limits};
+use towebp_pipeline::image::{AcceptedFormats, Format, Limits};
 use towebp_pipeline::watermark::TextError;
 
 /// The state that all conversions of one command share.
@@ -28,7 +28,7 @@ pub(super) struct Batch {
     pub(super) fonts: Fonts,
     pub(super) limits: Limits,
     /// Whether WebP files are converted, too.
-    pub(super) accepts_webp: bool,
+    pub(super) accepts: AcceptedFormats,
     /// The file of the watermark's picture.
     pub(super) watermark: Option<Arc<[u8]>>,
     /// The cores that pictures share; the last picture has all of them.
@@ -132,7 +132,7 @@ impl Batch {
             return Ok((task.target.clone(), outcome));
         }
         if self.rules.dry_run {
-            check_input(&task.input, self.accepts_webp)?;
+            check_input(&task.input, self.accepts)?;
             return Ok((task.target.clone(), Outcome::Planned));
         }
         let bytes = read(&task.input)?;
@@ -222,7 +222,7 @@ impl Batch {
     }
 
     fn encode(&self, bytes: &[u8]) -> Result<Conversion, String> {
-        let format = format_of(bytes, self.accepts_webp)?;
+        let format = format_of(bytes, self.accepts)?;
         let job = Job {
             bytes,
             format,
@@ -308,23 +308,24 @@ fn make_folder(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", shown(folder)))
 }
 
-fn format_of(bytes: &[u8], accepts_webp: bool) -> Result<Format, &'static str> {
+fn format_of(bytes: &[u8], accepts: AcceptedFormats) -> Result<Format, &'static str> {
     match Format::sniff(bytes) {
-        Some(format) if format.is_accepted(accepts_webp) => Ok(format),
+        Some(format) if format.is_accepted(accepts) => Ok(format),
+        Some(Format::Tiff) => Err("it is a TIFF, which takes --accept tiff"),
         Some(_) => Err("it is a WebP already"),
         None => Err("it looks like none of PNG, JPEG, GIF and BMP"),
     }
 }
 
 /// Checks an input without converting it.
-fn check_input(input: &Input, accepts_webp: bool) -> Result<(), String> {
+fn check_input(input: &Input, accepts: AcceptedFormats) -> Result<(), String> {
     let Input::File(path) = input else {
         return Ok(());
     };
     let found = fs::metadata(path).map_err(|error| error.to_string())?;
     if found.is_file() {
         let bytes = folders::first_bytes(path).map_err(|error| error.to_string())?;
-        format_of(&bytes, accepts_webp)?;
+        format_of(&bytes, accepts)?;
     } else if found.is_dir() {
         return Err(IS_FOLDER.to_owned());
     }

@@ -3,33 +3,33 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use towebp_pipeline::image::Format;
+use towebp_pipeline::image::{AcceptedFormats, Format};
 
 /// Endings of files that are taken for pictures, in small letters; others are looked into.
-const ENDINGS: [&str; 10] = [
-    "png", "apng", "jpg", "jpeg", "jpe", "jfif", "gif", "bmp", "dib", "webp",
+const ENDINGS: [&str; 12] = [
+    "png", "apng", "jpg", "jpeg", "jpe", "jfif", "gif", "bmp", "dib", "webp", "tif", "tiff",
 ];
 
 /// The pictures in a folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Whether WebP files are among them.
-    accepts_webp: bool,
+    /// The formats that are among them beside PNG, JPEG, GIF and BMP.
+    accepts: AcceptedFormats,
     /// Pictures, in the order of their names, those of a folder before those of the folders in it.
     pub(super) pictures: Vec<PathBuf>,
     /// Folders and files that cannot be read, and why.
     pub(super) unreadable: Vec<(PathBuf, String)>,
 }
 
-/// Finds the PNG, JPEG, GIF and BMP files below `folder`, and WebP files if those are converted, by
-/// their endings or else their first bytes.
+/// Finds the PNG, JPEG, GIF and BMP files below `folder`, and WebP and TIFF files if those are
+/// converted, by their endings or else their first bytes.
 ///
 /// Names that begin with a point are hidden and skipped, and so is `left_out`. Links to files count
 /// as files. Links to folders are not followed, so that no file is found twice and no cycle is
 /// walked.
-pub(super) fn find(folder: &Path, left_out: Option<&Path>, accepts_webp: bool) -> Found {
+pub(super) fn find(folder: &Path, left_out: Option<&Path>, accepts: AcceptedFormats) -> Found {
     let mut found = Found {
-        accepts_webp,
+        accepts,
         ..Found::default()
     };
     let left_out = left_out.and_then(|path| path.canonicalize().ok());
@@ -58,7 +58,7 @@ impl Found {
             let is_link = path.is_symlink();
             match fs::metadata(&path) {
                 Ok(entry) if entry.is_dir() && !is_link => folders.push(path),
-                Ok(entry) if entry.is_file() => match is_picture(&path, self.accepts_webp) {
+                Ok(entry) if entry.is_file() => match is_picture(&path, self.accepts) {
                     Ok(true) => self.pictures.push(path),
                     Ok(false) => {}
                     Err(error) => self.unreadable.push((path, error.to_string())),
@@ -85,13 +85,14 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn is_picture(path: &Path, accepts_webp: bool) -> io::Result<bool> {
+fn is_picture(path: &Path, accepts: AcceptedFormats) -> io::Result<bool> {
     let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
     if ENDINGS.iter().any(|known| *known == ending) {
-        return Ok(ending != "webp" || accepts_webp);
+        let is_tiff = ending == "tif" || ending == "tiff";
+        return Ok((ending != "webp" || accepts.webp) && (!is_tiff || accepts.tiff));
     }
     let format = Format::sniff(&first_bytes(path)?);
-    Ok(format.is_some_and(|format| format.is_accepted(accepts_webp)))
+    Ok(format.is_some_and(|format| format.is_accepted(accepts)))
 }
 
 /// Whether a file is a WebP, by its first bytes (RFC 9649, 2.4). Only regular files are opened,

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
-use towebp_pipeline::image::Format;
+use towebp_pipeline::image::{AcceptedFormats, Format};
 
 /// The name of standard input, besides `-`.
 const STANDARD_INPUT: &str = "/dev/stdin";
@@ -47,16 +47,16 @@ pub(super) struct Destination {
     pub(super) recursive: bool,
     /// `--name`
     pub(super) name: Option<Name>,
-    /// `--accept webp`
-    pub(super) accepts_webp: bool,
+    /// `--accept`
+    pub(super) accepts: AcceptedFormats,
 }
 
 /// The tasks of a command.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) tasks: Vec<Task>,
-    /// Whether WebP files are converted, too.
-    accepts_webp: bool,
+    /// The formats that are converted beside PNG, JPEG, GIF and BMP.
+    accepts: AcceptedFormats,
     /// Inputs that are WebP files already, if those are not converted.
     pub(super) webps: Vec<PathBuf>,
     /// Files that cannot be read or written, with the reasons.
@@ -119,7 +119,7 @@ pub(super) fn plan(inputs: &[PathBuf], destination: &Destination) -> Result<Plan
                 ));
             }
             let input = inputs.first().expect("there is one");
-            return Ok(single(input, output, destination.accepts_webp));
+            return Ok(single(input, output, destination.accepts));
         }
         None => None,
     };
@@ -136,7 +136,7 @@ pub(super) fn plan(inputs: &[PathBuf], destination: &Destination) -> Result<Plan
         );
     }
     let mut plan = Plan {
-        accepts_webp: destination.accepts_webp,
+        accepts: destination.accepts,
         ..Plan::default()
     };
     for input in inputs {
@@ -162,9 +162,9 @@ fn ends_with_slash(path: &Path) -> bool {
 }
 
 /// The plan for an only input and a file, or standard output.
-fn single(input: &Input, output: &Path, accepts_webp: bool) -> Plan {
+fn single(input: &Input, output: &Path, accepts: AcceptedFormats) -> Plan {
     let mut plan = Plan {
-        accepts_webp,
+        accepts,
         ..Plan::default()
     };
     let target = if is_standard_output(output) {
@@ -191,7 +191,7 @@ impl Plan {
             Input::File(path) => path,
         };
         if recursive && path.is_dir() {
-            let found = folders::find(&path, output, self.accepts_webp);
+            let found = folders::find(&path, output, self.accepts);
             self.failed.extend(found.unreadable);
             let pictures = found.pictures.into_iter().map(|picture| Found {
                 below: picture.strip_prefix(&path).ok().map(Path::to_owned),
@@ -199,7 +199,7 @@ impl Plan {
             });
             return pictures.collect();
         }
-        if !self.accepts_webp && folders::is_webp(&path) {
+        if !self.accepts.webp && folders::is_webp(&path) {
             self.webps.push(path);
             return Vec::new();
         }

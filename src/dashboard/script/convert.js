@@ -26,6 +26,7 @@
   };
   // Other files that begin so are no pictures, which the server says.
   if ("webp" in $("convert").dataset) TYPES.RIFF = ["WebP", "image/webp", "webp"];
+  if ("tiff" in $("convert").dataset) TYPES["II*\0"] = TYPES["MM\0*"] = ["TIFF", "image/tiff", "tif"];
   const NO_PICTURE = "This is not a PNG, JPEG, GIF or BMP. Choose another file.";
   const LOAD_AGAIN = "You are signed out, or the token was replaced. Sign in again in another tab, then try again.";
   const INTERRUPTED = "The connection is interrupted.";

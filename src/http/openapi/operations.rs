@@ -107,7 +107,7 @@ fn picture(settings: &Settings) -> Json {
 /// The media types of the pictures that are converted.
 fn media_types(settings: &Settings) -> Vec<&'static str> {
     let types = Format::MEDIA_TYPES.into_iter();
-    let types = types.filter(|(_, format)| format.is_accepted(settings.accepts_webp));
+    let types = types.filter(|(_, format)| format.is_accepted(settings.accepts));
     types.map(|(name, _)| name).collect()
 }
 

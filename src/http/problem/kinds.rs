@@ -85,7 +85,7 @@ kinds! {
     ContentTypeMissing(Conversion): 400 "content_type_missing" "Content-Type does not say what the picture is",
         "`Content-Type` is missing, or is that of a form, which is curl's default.";
     ContentTypeUnsupported(Conversion): 400 "content_type_unsupported" "The format is not supported",
-        "`Content-Type` names a format other than PNG, JPEG, GIF and BMP, and WebP with `--accept webp`.";
+        "`Content-Type` names a format other than PNG, JPEG, GIF and BMP, and WebP and TIFF with `--accept`.";
     ContentTypeRepeated(Conversion): 400 "content_type_repeated" "Content-Type is given more than once",
         "The request has more than one `Content-Type`, even if they are the same.";
     BodyEmpty(Conversion): 400 "body_empty" "There is no picture in the request",

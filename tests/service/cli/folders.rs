@@ -3,6 +3,7 @@
 use super::{assert_webp, convert, failed, names, succeeded, write};
 use crate::support::Folder;
 use crate::support::picture::Picture;
+use crate::support::tiff::Tiff;
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::{Duration, SystemTime};
@@ -148,6 +149,24 @@ fn webp_files_are_converted_if_that_is_asked_for() {
     assert_webp(&folder.path.join("out/a.webp"), 15, 10);
     let itself = convert(&folder, &["a.webp", "--accept", "webp"], b"");
     failed(&itself, &["a.webp would overwrite an input"]);
+}
+
+#[test]
+fn tiffs_are_converted_with_the_flag_alone() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path.join("in")).expect("our own folder");
+    let tiff = Tiff::default().file(&Picture::waves(30, 20));
+    write(&folder, "in/a.tif", &tiff);
+    write(&folder, "in/b", &tiff);
+    let without = convert(&folder, &["in/a.tif"], b"");
+    failed(
+        &without,
+        &["in/a.tif: it is a TIFF, which takes --accept tiff"],
+    );
+    succeeded(&convert(&folder, &["-r", "in", "--accept", "tiff"], b""));
+    for name in ["in/a.webp", "in/b.webp"] {
+        assert_webp(&folder.path.join(name), 30, 20);
+    }
 }
 
 #[test]
