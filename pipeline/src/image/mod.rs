@@ -71,6 +71,12 @@ pub fn orient(image: Image, exif: &[u8]) -> Image {
     }
 }
 
+/// For `fuzz/`: the XMP that `metadata=copyright` keeps of a packet and of image resources.
+#[cfg(fuzzing)]
+pub fn copyright(xmp: Option<&[u8]>, iptc: Option<&[u8]>) -> Option<Vec<u8>> {
+    metadata::copyright_xmp(xmp, iptc)
+}
+
 /// For `fuzz/`: converts a picture from a profile's space to sRGB; `is_gray` is whether its samples
 /// were gray in the file.
 #[cfg(fuzzing)]
