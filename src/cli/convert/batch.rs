@@ -27,7 +27,7 @@ pub(super) struct Batch {
     pub(super) params: Params,
     pub(super) fonts: Fonts,
     pub(super) limits: Limits,
-    /// Whether WebP files are converted, too.
+    /// The formats that are converted beside PNG, JPEG, GIF and BMP.
     pub(super) accepts: AcceptedFormats,
     /// The file of the watermark's picture.
     pub(super) watermark: Option<Arc<[u8]>>,
