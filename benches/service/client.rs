@@ -1,6 +1,6 @@
 //! Clients that keep their connections, and what they measured.
 
-use crate::server::Server;
+use crate::server::{Api, Server};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -11,19 +11,22 @@ use std::time::{Duration, Instant};
 /// A picture that clients send.
 pub struct Picture {
     pub name: String,
-    /// The query that asks for another width, if one does.
-    width: String,
+    /// Where its file is.
+    pub file: PathBuf,
+    /// The width, and the height if there is one, of the box that it is to fit into.
+    fit: Option<(u32, Option<u32>)>,
     media_type: &'static str,
     bytes: Vec<u8>,
 }
 
 impl Picture {
-    /// Reads a file, whose name may be followed by `@` and the width that is asked for.
+    /// Reads a file, whose name may be followed by `@` and the width, or the width and height, of
+    /// the box that it is to fit into.
     pub fn read(path: &Path) -> Picture {
         let text = path.to_str().unwrap_or_default();
-        let (file, width) = match text.rsplit_once('@') {
-            Some((file, width)) if !path.exists() => (Path::new(file), format!("&width={width}")),
-            _ => (path, String::new()),
+        let (file, fit) = match text.rsplit_once('@') {
+            Some((file, size)) if !path.exists() => (Path::new(file), Some(parse_box(size))),
+            _ => (path, None),
         };
         let bytes = std::fs::read(file);
         let bytes = bytes.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -36,26 +39,57 @@ impl Picture {
         let name = path.file_name().map(PathBuf::from).unwrap_or_default();
         Picture {
             name: name.display().to_string(),
-            width,
+            file: file.to_owned(),
+            fit,
             media_type,
             bytes,
         }
     }
 
+    /// The name of its file, without its folder.
+    pub fn file_name(&self) -> String {
+        let name = self.file.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
     /// The whole request for a server.
     fn request(&self, server: &Server, account: usize) -> Vec<u8> {
-        let token = server.token(account);
-        let token = token.map_or(String::new(), |token| format!("&token={token}"));
+        let host = server.address(0);
+        if server.api == Api::Oximg {
+            let (width, height) = self.fit.unwrap_or_default();
+            let height = height.unwrap_or(0);
+            let file = self.file_name();
+            let target = format!("/resize/{width}/{height}/{file}@webp");
+            return format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n").into_bytes();
+        }
+        let query = [
+            Some(server.query.clone()),
+            self.fit.map(|(width, _)| format!("width={width}")),
+            self.fit
+                .and_then(|(_, height)| Some(format!("height={}", height?))),
+            server.token(account).map(|token| format!("token={token}")),
+        ];
+        let query = query.into_iter().flatten().collect::<Vec<_>>().join("&");
         let mut request = format!(
-            "POST /convert?quality=85{}{token} HTTP/1.1\r\nHost: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n",
-            self.width,
-            server.address(0),
+            "POST /convert?{query} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n",
             self.media_type,
             self.bytes.len()
         )
         .into_bytes();
         request.extend(&self.bytes);
         request
+    }
+}
+
+/// The width and height of `512x512`, or the width of `512`.
+fn parse_box(text: &str) -> (u32, Option<u32>) {
+    let number = |side: &str| {
+        side.parse()
+            .unwrap_or_else(|_| panic!("@{text}: not WIDTH or WIDTHxHEIGHT"))
+    };
+    match text.split_once('x') {
+        Some((width, height)) => (number(width), Some(number(height))),
+        None => (number(text), None),
     }
 }
 
@@ -82,19 +116,20 @@ impl Client {
         }
     }
 
-    /// Sends one picture, and gives how long the answer took.
-    pub fn convert(&mut self) -> Duration {
+    /// Sends one picture, and gives how long the answer took, and the answer.
+    pub fn convert(&mut self) -> (Duration, Vec<u8>) {
         let request = &self.requests[self.next % self.requests.len()];
         self.next += 1;
         let start = Instant::now();
         self.stream.get_mut().write_all(request).expect("it reads");
-        read_answer(&mut self.stream).unwrap_or_else(|error| panic!("no answer: {error}"));
-        start.elapsed()
+        let answer = read_answer(&mut self.stream);
+        let answer = answer.unwrap_or_else(|error| panic!("no answer: {error}"));
+        (start.elapsed(), answer)
     }
 }
 
-/// Reads a 200 and its body, which has a Content-Length.
-fn read_answer(stream: &mut BufReader<TcpStream>) -> io::Result<()> {
+/// Reads a 200, and gives its body, which has a Content-Length.
+fn read_answer(stream: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
     let mut line = String::new();
     stream.read_line(&mut line)?;
     let status = line.trim_end().to_owned();
@@ -115,7 +150,7 @@ fn read_answer(stream: &mut BufReader<TcpStream>) -> io::Result<()> {
         let said = String::from_utf8_lossy(&body[..body.len().min(300)]);
         return Err(io::Error::other(format!("{status}: {said}")));
     }
-    Ok(())
+    Ok(body)
 }
 
 /// What clients got of a server in one turn.
@@ -124,23 +159,29 @@ pub struct Turn {
     pub latencies: Vec<Duration>,
     /// Of the server, for each request.
     pub cpu_milliseconds: f64,
+    /// Of the answers, together.
+    pub bytes: usize,
 }
 
 /// Has this many clients of one account convert the pictures for some time.
 pub fn saturate(server: &Server, pictures: &[&Picture], clients: usize, time: Duration) -> Turn {
     let cpu = server.cpu_seconds();
-    let done: Vec<(f64, Vec<Duration>)> = thread::scope(|scope| {
+    let done: Vec<(f64, Vec<Duration>, usize)> = thread::scope(|scope| {
         let running: Vec<_> = (0..clients)
             .map(|number| {
                 let mut client = Client::connect(server, 0, pictures, number);
+                // Clients are far from each other, so that no server can join their requests.
+                client.next = number * pictures.len() / clients;
                 scope.spawn(move || {
                     let began = Instant::now();
-                    let mut latencies = Vec::new();
+                    let (mut latencies, mut bytes) = (Vec::new(), 0);
                     while began.elapsed() < time {
-                        latencies.push(client.convert());
+                        let (latency, answer) = client.convert();
+                        latencies.push(latency);
+                        bytes += answer.len();
                     }
                     let rate = latencies.len() as f64 / began.elapsed().as_secs_f64();
-                    (rate, latencies)
+                    (rate, latencies, bytes)
                 })
             })
             .collect();
@@ -150,12 +191,14 @@ pub fn saturate(server: &Server, pictures: &[&Picture], clients: usize, time: Du
             .collect()
     });
     let cpu = server.cpu_seconds() - cpu;
-    let requests_per_second = done.iter().map(|(rate, _)| rate).sum();
-    let latencies: Vec<Duration> = done.into_iter().flat_map(|(_, each)| each).collect();
+    let requests_per_second = done.iter().map(|(rate, ..)| rate).sum();
+    let bytes = done.iter().map(|(.., bytes)| bytes).sum();
+    let latencies: Vec<Duration> = done.into_iter().flat_map(|(_, each, _)| each).collect();
     Turn {
         requests_per_second,
         cpu_milliseconds: cpu * 1e3 / latencies.len() as f64,
         latencies,
+        bytes,
     }
 }
 
@@ -195,7 +238,7 @@ pub fn latencies_beside(
         let began = Instant::now();
         let mut latencies = Vec::new();
         while began.elapsed() < time {
-            latencies.push(client.convert());
+            latencies.push(client.convert().0);
             thread::sleep(pause);
         }
         is_over.store(true, Ordering::Relaxed);

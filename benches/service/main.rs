@@ -1,5 +1,6 @@
 //! Requests a second, latency, CPU time and memory of servers under clients that keep their
-//! connections: the built server, other binaries of towebp, and the peer in Node, which take turns.
+//! connections: the built server, other binaries of towebp, the peer in Node, and oximg, which take
+//! turns.
 //! `cargo bench --bench service -- [OPTIONS] [PICTURES]`; see `benches/README.md`.
 
 mod client;
@@ -8,11 +9,11 @@ mod client;
 mod postgres;
 mod server;
 
-use client::{Picture, Turn, latencies_beside, saturate};
+use client::{Client, Picture, Turn, latencies_beside, saturate};
 use server::{Program, Server};
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 const USAGE: &str = "cargo bench --bench service -- [OPTIONS] [PICTURES]
   --server FILE[@THREADS]
@@ -23,23 +24,35 @@ const USAGE: &str = "cargo bench --bench service -- [OPTIONS] [PICTURES]
   --peer FOLDER[@CONCURRENCY/POOL]
                      the peer, installed in FOLDER, with sharp.concurrency and UV_THREADPOOL_SIZE
                      (default 1/4); may be given more than once
+  --oximg FILE       a binary of oximg, which serves the pictures from a folder; may be given more than
+                     once
   --clients N,N      clients at a time (default 1,4)
   --turns N          turns of each server (default 8)
   --seconds N        length of a turn (default 5)
   --beside PICTURE   instead: how long one client waits for each of PICTURES alone, and while others
                      convert this one; may be given more than once
+  --together         one row for all PICTURES: each client asks for one after the other
+  --answers FOLDER   keeps one answer of each server for each of PICTURES, in a folder of each server
 PICTURES are measured one after the other; by default three of testdata.
-FILE@WIDTH asks for another width.";
+FILE@WIDTH and FILE@WIDTHxHEIGHT ask for another size, the latter within a box.
+Behind a server may stand the query of its requests, as in FILE?quality=75&effort=low; by default
+quality=85. Oximg takes the quality alone.";
+
+/// The query of requests if a server has none of its own.
+const QUERY: &str = "quality=85";
 
 /// Between two requests of the client whose waiting is measured.
 const PAUSE: Duration = Duration::from_millis(20);
 
 struct Options {
-    programs: Vec<Program>,
+    /// Each with the query of its requests.
+    programs: Vec<(Program, String)>,
     clients: Vec<usize>,
     turns: usize,
     time: Duration,
     beside: Vec<Picture>,
+    together: bool,
+    answers: Option<PathBuf>,
     pictures: Vec<Picture>,
 }
 
@@ -63,6 +76,8 @@ impl Options {
             turns: 8,
             time: Duration::from_secs(5),
             beside: Vec::new(),
+            together: false,
+            answers: None,
             pictures: Vec::new(),
         };
         let number = |text: &str| text.parse().map_err(|_| format!("{text} is no number"));
@@ -73,27 +88,35 @@ impl Options {
                 options.pictures.push(Picture::read(Path::new(&argument)));
                 continue;
             }
+            if argument == "--together" {
+                options.together = true;
+                continue;
+            }
             let value = arguments.next().ok_or(format!("{argument} what?"))?;
+            let (program, query) = value.split_once('?').unwrap_or((&value, QUERY));
+            let mut add = |program| options.programs.push((program, query.to_owned()));
             match argument.as_str() {
                 "--server" => {
-                    let (file, threads) = match value.rsplit_once('@') {
+                    let (file, threads) = match program.rsplit_once('@') {
                         Some((file, threads)) => (file, Some(number(threads)? as u32)),
-                        None => (&*value, None),
+                        None => (program, None),
                     };
-                    options.programs.push(Program::Towebp(file.into(), threads));
+                    add(Program::Towebp(file.into(), threads));
                 }
                 "--replicas" => {
                     let wrong = || format!("{value}: not N@THREADS");
-                    let (count, threads) = value.split_once('@').ok_or_else(wrong)?;
+                    let (count, threads) = program.split_once('@').ok_or_else(wrong)?;
                     let (count, threads) = (number(count)? as u32, number(threads)? as u32);
                     let binary = built()?;
-                    options.programs.push(Program::Replicas {
+                    add(Program::Replicas {
                         binary,
                         count,
                         threads,
                     });
                 }
-                "--peer" => options.programs.push(peer(&value)?),
+                "--peer" => add(peer(program)?),
+                "--oximg" => add(Program::Oximg(program.into())),
+                "--answers" => options.answers = Some(value.into()),
                 "--clients" => {
                     options.clients = value.split(',').map(number).collect::<Result<_, _>>()?;
                 }
@@ -106,9 +129,10 @@ impl Options {
         if !options
             .programs
             .iter()
-            .any(|program| matches!(program, Program::Towebp(..)))
+            .any(|(program, _)| matches!(program, Program::Towebp(..)))
         {
-            options.programs.insert(0, Program::Towebp(built()?, None));
+            let built = (Program::Towebp(built()?, None), QUERY.to_owned());
+            options.programs.insert(0, built);
         }
         if options.pictures.is_empty() {
             let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
@@ -145,13 +169,16 @@ struct Sum {
     ratios: Vec<f64>,
     cpu: Vec<f64>,
     latencies: Vec<Duration>,
-    peak: f64,
+    /// The mean of the answers' bytes, in kB.
+    sizes: Vec<f64>,
 }
 
 impl Sum {
     fn add(&mut self, turn: Turn) {
         self.rates.push(turn.requests_per_second);
         self.cpu.push(turn.cpu_milliseconds);
+        self.sizes
+            .push(turn.bytes as f64 / 1e3 / turn.latencies.len() as f64);
         self.latencies.extend(turn.latencies);
     }
 }
@@ -159,22 +186,37 @@ impl Sum {
 /// Prints a table of all servers under full load; ratios are to the last server, turn by turn.
 fn compare(options: &Options) {
     println!(
-        "| picture, clients | server | requests/s | ratio | p50 ms | p99 ms | CPU ms | peak MiB | after MiB |"
+        "| picture, clients | server | requests/s | ratio | p50 ms | p95 ms | p99 ms | CPU ms | kB | peak MiB | after MiB |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
-    for picture in &options.pictures {
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    if let Some(folder) = &options.answers {
+        for server in start(options, 1) {
+            keep_answers(&server, &options.pictures, folder);
+        }
+    }
+    let each = if options.together {
+        options.pictures.len()
+    } else {
+        1
+    };
+    for pictures in options.pictures.chunks(each) {
+        let name = match pictures {
+            [picture] => picture.name.clone(),
+            _ => format!("{} pictures", pictures.len()),
+        };
+        let pictures: Vec<&Picture> = pictures.iter().collect();
         for &clients in &options.clients {
             // Each row has servers of its own: what others left behind does not count.
             let servers = start(options, 1);
             let mut sums: Vec<Sum> = servers.iter().map(|_| Sum::default()).collect();
             for server in &servers {
-                saturate(server, &[picture], clients, Duration::ZERO);
+                saturate(server, &pictures, clients, Duration::ZERO);
                 server.reset_peak();
             }
             for turn in 0..options.turns {
                 for place in 0..servers.len() {
                     let number = (turn + place) % servers.len();
-                    let done = saturate(&servers[number], &[picture], clients, options.time);
+                    let done = saturate(&servers[number], &pictures, clients, options.time);
                     sums[number].add(done);
                 }
                 let last = sums[servers.len() - 1].rates[turn];
@@ -185,17 +227,17 @@ fn compare(options: &Options) {
             thread::sleep(Duration::from_secs(1));
             for (server, mut sum) in servers.iter().zip(sums) {
                 sum.latencies.sort();
-                sum.peak = server.memory_mib("VmHWM:");
                 println!(
-                    "| {}, {clients} | {} | {:.1} | {:.2} | {:.1} | {:.1} | {:.1} | {:.0} | {:.0} |",
-                    picture.name,
+                    "| {name}, {clients} | {} | {:.1} | {:.2} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} | {:.0} |",
                     server.name,
                     median(&mut sum.rates),
                     median(&mut sum.ratios),
                     milliseconds(&sum.latencies, 0.50),
+                    milliseconds(&sum.latencies, 0.95),
                     milliseconds(&sum.latencies, 0.99),
                     median(&mut sum.cpu),
-                    sum.peak,
+                    median(&mut sum.sizes),
+                    server.memory_mib("VmHWM:"),
                     server.memory_mib("VmRSS:"),
                 );
             }
@@ -249,8 +291,19 @@ fn beside(options: &Options) {
 fn start(options: &Options, accounts: usize) -> Vec<Server> {
     let programs = options.programs.iter();
     programs
-        .map(|program| Server::start(program, accounts))
+        .map(|program| Server::start(program, accounts, &options.pictures))
         .collect()
+}
+
+/// Writes a server's answer for each picture into a folder named as the server.
+fn keep_answers(server: &Server, pictures: &[Picture], folder: &Path) {
+    let folder = folder.join(server.name.replace(['/', ' '], "-"));
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    for picture in pictures {
+        let (_, answer) = Client::connect(server, 0, &[picture], 0).convert();
+        let name = Path::new(&picture.file_name()).with_extension("webp");
+        fs::write(folder.join(name), answer).expect("a file can be written");
+    }
 }
 
 fn median(values: &mut [f64]) -> f64 {

@@ -1,8 +1,9 @@
-//! The servers under load: towebp's binaries, and the peer in Node.
+//! The servers under load: towebp's binaries, the peer in Node, and oximg.
 
+use crate::client::Picture;
 use crate::postgres::Postgres;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -31,12 +32,26 @@ pub enum Program {
         concurrency: u32,
         pool: u32,
     },
+    /// A binary of oximg, which reads the pictures from a folder and joins equal requests.
+    Oximg(PathBuf),
+}
+
+/// How a server is addressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// `POST /convert` with the picture as the body.
+    Convert,
+    /// `GET /resize/WIDTH/HEIGHT/FILE@webp`.
+    Oximg,
 }
 
 /// A running server, or several that share their data, with its temporary folder; all end with the
 /// value.
 pub struct Server {
     pub name: String,
+    pub api: Api,
+    /// The query of each request, without size and token.
+    pub query: String,
     addresses: Vec<SocketAddr>,
     processes: Vec<Child>,
     folder: PathBuf,
@@ -45,8 +60,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it, with this many accounts.
-    pub fn start(program: &Program, accounts: usize) -> Server {
+    /// Starts it, with this many accounts, for requests of this query. Oximg takes `quality` from
+    /// it, and finds `pictures` in its folder.
+    pub fn start(
+        (program, query): &(Program, String),
+        accounts: usize,
+        pictures: &[Picture],
+    ) -> Server {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!(
             "towebp-bench-{}-{}",
@@ -97,6 +117,7 @@ impl Server {
                     .env("UV_THREADPOOL_SIZE", pool.to_string());
                 commands.push(command);
             }
+            Program::Oximg(binary) => commands.push(oximg(binary, query, pictures, &folder)),
         }
         let started = commands.iter_mut().map(|command| start(program, command));
         let (processes, addresses) = started.unzip();
@@ -120,9 +141,15 @@ impl Server {
             Program::Peer {
                 concurrency, pool, ..
             } => (format!("sharp {concurrency}/{pool}"), Vec::new()),
+            Program::Oximg(_) => ("oximg".to_owned(), Vec::new()),
         };
         Server {
-            name,
+            name: format!("{name} {query}"),
+            api: match program {
+                Program::Oximg(_) => Api::Oximg,
+                _ => Api::Convert,
+            },
+            query: query.clone(),
             addresses,
             processes,
             folder,
@@ -195,18 +222,46 @@ fn serve(binary: &Path, data: &[String]) -> Command {
     command
 }
 
-/// Starts a server, and waits until it tells where it listens.
+/// The command of oximg on a free port, with the pictures in its folder.
+fn oximg(binary: &Path, query: &str, pictures: &[Picture], folder: &Path) -> Command {
+    fs::create_dir(folder).expect("a new folder");
+    for picture in pictures {
+        let file = folder.join(picture.file_name());
+        fs::copy(&picture.file, file).expect("the picture can be copied");
+    }
+    let quality = query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("quality="));
+    let mut command = Command::new(binary);
+    command
+        .env("OXIMG_BIND", "127.0.0.1")
+        .env("PORT", "0")
+        .env("IMAGES_DIR", folder)
+        .env("OXIMG_WEBP_QUALITY", quality.unwrap_or("75"));
+    command
+}
+
+/// Starts a server, and waits until it prints where it listens.
 fn start(program: &Program, command: &mut Command) -> (Child, SocketAddr) {
-    let mut process = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{program:?} does not start: {error}"));
-    let output = process.stdout.take().expect("its output is piped");
+    command.stdin(Stdio::null());
+    let process = match program {
+        Program::Oximg(_) => command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn(),
+        _ => command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn(),
+    };
+    let mut process = process.unwrap_or_else(|error| panic!("{program:?} does not start: {error}"));
+    let output: Box<dyn Read + Send> = match (process.stdout.take(), process.stderr.take()) {
+        (Some(output), _) => Box::new(output),
+        (None, errors) => Box::new(errors.expect("one of both is piped")),
+    };
     let mut lines = BufReader::new(output).lines().map_while(Result::ok);
     let address = lines
-        .find_map(|line| line.rsplit_once("http://")?.1.parse().ok())
+        .find_map(|line| {
+            if let Some((_, address)) = line.rsplit_once("http://") {
+                return address.parse().ok();
+            }
+            let (port, _) = line.strip_prefix("oximg listening on :")?.split_once(' ')?;
+            Some(SocketAddr::from(([127, 0, 0, 1], port.parse().ok()?)))
+        })
         .unwrap_or_else(|| panic!("{program:?} does not say where it listens"));
     // Read on, so that the server never waits for a full pipe.
     thread::spawn(move || lines.for_each(drop));

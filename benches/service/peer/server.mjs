@@ -1,5 +1,5 @@
-// POST /convert?quality=85&width=800 with a picture as the body gives a WebP, resized if a width is
-// given and never larger, by sharp and Fastify: the peer
+// POST /convert?quality=85&width=800 with a picture as the body gives a WebP, resized if a width, or
+// a width and a height of a box, is given and never larger, by sharp and Fastify: the peer
 // of `cargo bench --bench service`, which starts it and says how many threads it has by the
 // environment: SHARP_CONCURRENCY (libvips' threads for one picture) and UV_THREADPOOL_SIZE
 // (pictures at a time).
@@ -19,6 +19,7 @@ app.post("/convert", {
       properties: {
         quality: { type: "integer", minimum: 1, maximum: 100, default: 75 },
         width: { type: "integer", minimum: 1, maximum: 16383 },
+        height: { type: "integer", minimum: 1, maximum: 16383 },
       },
     },
   },
@@ -26,8 +27,8 @@ app.post("/convert", {
   const animated = request.headers["content-type"] === "image/gif";
   const picture = sharp(request.body, { animated });
   if (!animated) picture.autoOrient();
-  const { width } = request.query;
-  if (width) picture.resize({ width, withoutEnlargement: true });
+  const { width, height } = request.query;
+  if (width) picture.resize({ width, height, fit: "inside", withoutEnlargement: true });
   const webp = await picture
     .webp({ quality: request.query.quality })
     .toBuffer();
