@@ -6,6 +6,11 @@ behind the first, to which they are compared.
 
     npm install --prefix benches/service/peer
     benches/resize/quality.py --score SCORE --divisor 9 PICTURES
+
+With --references it only writes the pictures of that resize, each within a box, which other servers'
+answers can be compared to by `peers --scores`:
+
+    benches/resize/quality.py --references FOLDER --box 512 PICTURES
 """
 
 import argparse
@@ -14,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 import numpy
-from PIL import Image
+from PIL import Image, ImageOps
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -83,14 +88,30 @@ def scores(options, file, folder):
     return [float(score) for score in out.split()]
 
 
+def write_references(options):
+    options.references.mkdir(parents=True, exist_ok=True)
+    for file in options.pictures:
+        image = ImageOps.exif_transpose(Image.open(file)).convert("RGB")
+        scale = min(1, options.box / max(image.size))
+        size = [max(1, int(side * scale + 0.5)) for side in image.size]
+        reference(image, size).save(options.references / f"{Path(file).stem}.png")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--towebp", default=str(ROOT / "target/release/towebp"))
     parser.add_argument("--peer", default=str(ROOT / "benches/service/peer"))
-    parser.add_argument("--score", required=True)
+    parser.add_argument("--score")
     parser.add_argument("--divisor", type=int, default=9)
+    parser.add_argument("--references", type=Path)
+    parser.add_argument("--box", type=int, default=512)
     parser.add_argument("pictures", nargs="+")
     options = parser.parse_args()
+    if options.references:
+        write_references(options)
+        return
+    if not options.score:
+        parser.error("--score or --references is missing")
     print("picture: towebp, Pillow, sharp, sharp's linear pipeline")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
