@@ -159,8 +159,8 @@ fn a_filter_that_cannot_be_used_is_named() {
                 "token_name is \"Shop\"; allowed: the names",
             ),
             (
-                "format=tiff",
-                "format is \"tiff\"; allowed: png, jpeg, gif, bmp or webp",
+                "format=avif",
+                "format is \"avif\"; allowed: png, jpeg, gif, bmp, webp or tiff",
             ),
         ] {
             let answer = get(&service, &format!("{path}?{query}"));
