@@ -163,7 +163,7 @@ impl Program {
         let started = Instant::now();
         let bytes = read(input).map_err(|error| unreadable(&error.to_string()))?;
         let format = Format::sniff(&bytes)
-            .ok_or_else(|| unreadable("it is no PNG, JPEG, GIF, BMP or WebP"))?;
+            .ok_or_else(|| unreadable("it is no PNG, JPEG, GIF, BMP, WebP or TIFF"))?;
         if call.is(Switch::Verbose) {
             note(format!(
                 "Time to read input: {:.3}s",

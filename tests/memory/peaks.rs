@@ -8,7 +8,7 @@ use crate::support::animation::{animated_png, animated_rgba};
 use crate::support::hostile;
 use crate::support::jpeg::{self as jpegs, Kind};
 use crate::support::picture::Picture;
-use crate::support::tiff::{Samples, Tiff};
+use crate::support::tiff::{self, Samples, Tiff};
 use gif::{DisposalMethod, Frame};
 use png::{BlendOp, DisposeOp};
 use std::num::NonZeroUsize;
@@ -551,10 +551,21 @@ fn tiffs_hold_no_more_than_was_estimated() {
         tile: 256,
         ..Tiff::default()
     };
+    let jpegs = |tile, rows| Tiff {
+        samples: Samples::Jpeg,
+        tile,
+        rows,
+        ..Tiff::default()
+    };
     faults.convert_in_all_ways(&[
         ("deep.tif", deep.file(&noise)),
         ("inks.tif", inks.file(&noise)),
+        ("tiles of jpegs.tif", jpegs(256, 0).file(&noise)),
+        ("a jpeg.tif", jpegs(0, 0).file(&noise)),
     ]);
+    let error = faults.look_for("runs.tif", &tiff::fax_of_empty_runs(1 << 20), "", None);
+    let error = error.expect_err("it has no row").to_string();
+    assert!(error.contains("fax codes"), "{error}");
     faults.assert_none();
 }
 

@@ -318,7 +318,7 @@ fn file(random: &mut Random, most_pixels: f64) -> (String, Vec<u8>) {
 fn tiff(random: &mut Random) -> Tiff<'static> {
     Tiff {
         is_deep: random.below(2) == 0,
-        samples: [Samples::Rgb, Samples::Rgba, Samples::Cmyk][random.index(3)],
+        samples: [Samples::Rgb, Samples::Rgba, Samples::Cmyk, Samples::Jpeg][random.index(4)],
         is_compressed: random.below(2) == 0,
         tile: [0, 16, 256][random.index(3)],
         rows: [0, 1, 50][random.index(3)],

@@ -1,5 +1,6 @@
 //! TIFF files of pictures.
 
+use super::jpeg::{self, Kind};
 use super::picture::Picture;
 
 /// The samples of a pixel.
@@ -12,6 +13,8 @@ pub enum Samples {
     Rgba,
     /// The same four as inks.
     Cmyk,
+    /// `Y'CbCr` in JPEGs, whatever [`Tiff::is_deep`] and [`Tiff::is_compressed`] are.
+    Jpeg,
 }
 
 /// How a picture is stored.
@@ -37,7 +40,11 @@ impl Tiff<'_> {
     /// Writes the file, little-endian.
     pub fn file(self, picture: &Picture) -> Vec<u8> {
         let Picture { width, height, .. } = *picture;
-        let samples = if self.samples == Samples::Rgb { 3 } else { 4 };
+        let is_jpeg = self.samples == Samples::Jpeg;
+        let samples = match self.samples {
+            Samples::Rgb | Samples::Jpeg => 3,
+            Samples::Rgba | Samples::Cmyk => 4,
+        };
         let (part_width, part_height) = match (self.tile, self.rows) {
             (0, 0) => (width, height),
             (0, rows) => (width, rows),
@@ -51,6 +58,15 @@ impl Tiff<'_> {
                 } else {
                     part_height.min(height - y)
                 };
+                if is_jpeg {
+                    let pixel = |dx, dy| match (x + dx < width, y + dy < height) {
+                        (true, true) => picture.at(x + dx, y + dy),
+                        _ => [99; 4],
+                    };
+                    let part = Picture::of(part_width, rows, pixel);
+                    parts.push(jpeg::jpeg(&part, Kind::Sequential));
+                    continue;
+                }
                 let places = (y..y + rows).flat_map(|y| (x..x + part_width).map(move |x| (x, y)));
                 let mut part = Vec::new();
                 for (x, y) in places {
@@ -68,7 +84,12 @@ impl Tiff<'_> {
                 });
             }
         }
-        let bits = if self.is_deep { 16 } else { 8 };
+        let bits = if self.is_deep && !is_jpeg { 16 } else { 8 };
+        let (compression, photometric) = match self.samples {
+            Samples::Jpeg => (7, 6),
+            Samples::Cmyk => (if self.is_compressed { 8 } else { 1 }, 5),
+            Samples::Rgb | Samples::Rgba => (if self.is_compressed { 8 } else { 1 }, 2),
+        };
         let lengths: Vec<u32> = parts.iter().map(|part| part.len() as u32).collect();
         let profile = self.profile.iter().map(|byte| u32::from(*byte)).collect();
         // Tag, bytes of a number, numbers.
@@ -76,12 +97,8 @@ impl Tiff<'_> {
             (256, 4, vec![width]),
             (257, 4, vec![height]),
             (258, 2, vec![bits; samples]),
-            (259, 2, vec![if self.is_compressed { 8 } else { 1 }]),
-            (
-                262,
-                2,
-                vec![if self.samples == Samples::Cmyk { 5 } else { 2 }],
-            ),
+            (259, 2, vec![compression]),
+            (262, 2, vec![photometric]),
             (274, 2, vec![self.orientation]),
             (277, 2, vec![samples as u32]),
             (338, 2, vec![2]),
@@ -106,6 +123,27 @@ impl Tiff<'_> {
         fields.sort();
         assemble(fields, offsets, &parts)
     }
+}
+
+/// A picture of bits in group 4 whose first row has runs of no pixels alone, in so many bytes.
+pub fn fax_of_empty_runs(bytes: usize) -> Vec<u8> {
+    // Horizontal mode, no white pixels, no black ones (ITU-T T.4 and T.6).
+    const RUNS: u32 = 0b0_0100_1101_0100_0011_0111;
+    const BITS: usize = 21;
+    let bit = |at: usize| (RUNS >> (BITS - 1 - at % BITS) & 1) as u8;
+    let byte = |at: usize| (0..8).fold(0, |byte, place| byte << 1 | bit(8 * at + place));
+    let part: Vec<u8> = (0..bytes).map(byte).collect();
+    let fields = vec![
+        (256, 4, vec![1000]),
+        (257, 4, vec![1000]),
+        (258, 2, vec![1]),
+        (259, 2, vec![4]),
+        (262, 2, vec![0]),
+        (273, 4, vec![0]),
+        (277, 2, vec![1]),
+        (279, 4, vec![bytes as u32]),
+    ];
+    assemble(fields, 273, &[part])
 }
 
 /// The header, the directory, the values of more than four bytes, and the parts of the picture.

@@ -104,7 +104,7 @@ pub fn open<'a>(
             }
             Format::Tiff => {
                 let header = tiff::Header::read(bytes, limits)?;
-                let footprint = header.footprint(limits)?;
+                let footprint = tiff::footprint(&header, limits)?;
                 (Header::Tiff(header), footprint)
             }
         };

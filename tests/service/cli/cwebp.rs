@@ -3,6 +3,7 @@
 use super::{failed, succeeded, write};
 use crate::support::command::{run, towebp};
 use crate::support::picture::{Picture, chunks};
+use crate::support::tiff::Tiff;
 use crate::support::{Folder, TOWEBP};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -25,6 +26,7 @@ fn other_programs_get_what_they_call_for() {
     let picture = Picture::waves(64, 48);
     let (png, bmp) = (picture.png(), picture.bmp());
     write(&folder, "in.png", &png);
+    write(&folder, "in.tif", &Tiff::default().file(&picture));
     // imagemin-webp, which next-optimized-images uses as well.
     for line in [
         "-quiet -mt -o - -- -",
@@ -45,6 +47,7 @@ fn other_programs_get_what_they_call_for() {
     for line in [
         "-metadata none -q 85 -alpha_q 85 -m 6 -low_memory in.png -o out.webp",
         "-q 80 in.png -o out.webp",
+        "-q 80 in.tif -o out.webp",
         "-preset photo -sns 80 -f 40 -segments 4 -pass 1 -strong in.png -q 80 -v -o out.webp",
         "in.png -o out.webp -q 80 -noalpha -exact -jpeg_like -hint photo -map 0 -print_ssim -progress",
     ] {
@@ -55,9 +58,11 @@ fn other_programs_get_what_they_call_for() {
             .expect("written")
             .len();
         let said = complaint(&output);
+        let is_tiff = line.contains("in.tif");
+        let input = if is_tiff { "in.tif" } else { "in.png" };
         for words in [
             "Saving file 'out.webp'".to_owned(),
-            "File:      in.png\nDimension: 64 x 48\n".to_owned(),
+            format!("File:      {input}\nDimension: 64 x 48\n"),
             format!("Output:    {size} bytes"),
         ] {
             assert!(said.contains(&words), "{line}: {said}");

@@ -270,6 +270,7 @@ mod two_threads_tests;
 
 #[cfg(test)]
 pub mod tests {
+    use super::segments::{Segment, Segments};
     use super::*;
     use crate::image::testing::{LIMITS, assert_parts_are_rejected};
     use std::collections::BTreeSet;
@@ -284,6 +285,21 @@ pub mod tests {
             .iter()
             .flat_map(|block| (0..).zip(block.iter().copied()));
         file((width, height), &factors, &[blocks.collect()], segments)
+    }
+
+    /// The tables of a JPEG as one without a picture, and the JPEG without them, as a TIFF has it.
+    pub fn without_tables(jpeg: &[u8]) -> [Vec<u8>; 2] {
+        let segments = Segments::of(jpeg).filter(|segment| matches!(segment.marker, 0xc4 | 0xdb));
+        let (mut tables, mut rest) = (jpeg[..2].to_vec(), Vec::new());
+        let mut end = 0;
+        for Segment { place, .. } in segments {
+            tables.extend(&jpeg[place.clone()]);
+            rest.extend(&jpeg[end..place.start]);
+            end = place.end;
+        }
+        tables.extend([0xff, 0xd9]);
+        rest.extend(&jpeg[end..]);
+        [tables, rest]
     }
 
     /// A baseline JPEG in 4:2:0. Each unit has four samples of Y, one of U and one of V.

@@ -1,7 +1,8 @@
 //! Decompresses strips and tiles (TIFF 6.0, sections 9 and 13; Adobe's technical note on Deflate).
 
 use super::error::{damaged, ends_too_early};
-use super::header::Compression;
+use super::header::{Compression, Header, Part};
+use super::{fax, jpeg_part};
 use crate::image::error::DecodeError;
 use towebp_encoder::Cancel;
 use weezl::{BitOrder, LzwStatus};
@@ -9,31 +10,58 @@ use weezl::{BitOrder, LzwStatus};
 /// Bytes that are decompressed between two checks for cancellation: less than a millisecond's work.
 const PORTION: usize = 1 << 15;
 
+/// Most bytes that a [`Decompressor`] holds.
+pub fn most_bytes(header: &Header<'_>) -> u64 {
+    /// Those of the libraries, rounded up.
+    const LIBRARIES: u64 = 256 << 10;
+    let data = header.longest_part();
+    let decoder = match header.compression {
+        Compression::Jpeg { .. } => {
+            let tables = header.jpeg_tables.map_or(0, <[u8]>::len);
+            jpeg_part::most_bytes(header.part_size(), data, tables)
+        }
+        Compression::Fax => fax::most_bytes(data),
+        _ => LIBRARIES,
+    };
+    let reversed = if header.has_reversed_bits { data } else { 0 };
+    decoder + reversed as u64
+}
+
 /// Decompresses one part after the other.
 pub struct Decompressor<'a> {
-    compression: Compression,
+    header: &'a Header<'a>,
     /// The decoder of LZW, if the compression is that.
     lzw: Option<weezl::decode::Decoder>,
     cancel: &'a Cancel<'a>,
 }
 
 impl<'a> Decompressor<'a> {
-    pub fn new(compression: Compression, cancel: &'a Cancel<'a>) -> Decompressor<'a> {
+    pub fn new(header: &'a Header<'a>, cancel: &'a Cancel<'a>) -> Decompressor<'a> {
         // Codes become longer one code earlier than in GIF.
         let lzw = || weezl::decode::Decoder::with_tiff_size_switch(BitOrder::Msb, 8);
         Decompressor {
-            compression,
-            lzw: (compression == Compression::Lzw).then(lzw),
+            header,
+            lzw: (header.compression == Compression::Lzw).then(lzw),
             cancel,
         }
     }
 
-    /// Fills `output` with what `data` has. What it has beyond that is passed over.
+    /// Fills `output` with what `part` has. What it has beyond that is passed over.
     ///
     /// # Errors
-    /// The data is damaged or ends too early.
-    pub fn read(&mut self, data: &[u8], output: &mut [u8]) -> Result<(), DecodeError> {
-        let filled = match self.compression {
+    /// The part is damaged or ends too early.
+    pub fn read(&mut self, part: &Part<'_>, output: &mut [u8]) -> Result<(), DecodeError> {
+        let reversed: Vec<u8>;
+        let mut data = part.data;
+        if self.header.has_reversed_bits {
+            reversed = data.iter().map(|byte| byte.reverse_bits()).collect();
+            data = &reversed;
+        }
+        let filled = match self.header.compression {
+            Compression::Jpeg { is_luma_and_chroma } => {
+                return jpeg_part::read(self.header, is_luma_and_chroma, part, output, self.cancel);
+            }
+            Compression::Fax => return fax::read(data, part, output, self.cancel),
             Compression::Nothing => self.copy(data, output)?,
             Compression::PackBits => self.unpack(data, output)?,
             Compression::Lzw => self.expand(data, output)?,

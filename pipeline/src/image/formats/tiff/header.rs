@@ -1,9 +1,8 @@
 //! The first directory of a TIFF: what its samples mean, and where they are.
 
 use super::error::{damaged, ends_too_early, not_read};
-use crate::image::color::{MAX_PROFILE_BYTES, profile_bytes};
+use crate::image::color::MAX_PROFILE_BYTES;
 use crate::image::error::DecodeError;
-use crate::image::footprint::Footprint;
 use crate::image::limits::Limits;
 use crate::image::metadata::orientation::{self, Orientation};
 use crate::image::metadata::tiff::{Entry, Tiff};
@@ -31,16 +30,17 @@ mod tag {
     pub const INK_SET: u16 = 332;
     pub const EXTRA_SAMPLES: u16 = 338;
     pub const FORMAT: u16 = 339;
+    pub const JPEG_TABLES: u16 = 347;
     pub const XMP: u16 = 700;
     pub const PHOTOSHOP: u16 = 34_377;
     pub const PROFILE: u16 = 34_675;
 }
 
+/// The kind of colors whose samples a JPEG has as `Y'CbCr` (section 21).
+const LUMA_AND_CHROMA: u32 = 6;
+
 /// The most samples of a pixel, those that are not shown included.
 const MAX_SAMPLES: usize = 16;
-
-/// The bytes that decompressors hold, rounded up.
-const DECOMPRESSOR: u64 = 256 << 10;
 
 /// How samples are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,12 @@ pub enum Compression {
     PackBits,
     Lzw,
     Deflate,
+    Jpeg {
+        /// Whether the samples are `Y'CbCr`.
+        is_luma_and_chroma: bool,
+    },
+    /// Group 4.
+    Fax,
 }
 
 /// What the first samples of a pixel are.
@@ -91,6 +97,8 @@ pub struct Header<'a> {
     tiff: Tiff<'a>,
     size: (u32, u32),
     pub compression: Compression,
+    /// The tables of parts that are JPEGs, as a JPEG without a picture.
+    pub jpeg_tables: Option<&'a [u8]>,
     pub ink: Ink,
     pub alpha: Option<Alpha>,
     /// The bits of a sample: 8 or 16, and 1, 2 or 4 of one sample a pixel.
@@ -99,6 +107,8 @@ pub struct Header<'a> {
     pub samples: usize,
     /// Whether each sample has parts of its own.
     pub is_planar: bool,
+    /// Whether the first bit of a byte is its lowest one (section 8, `FillOrder`).
+    pub has_reversed_bits: bool,
     /// Whether a sample is stored less the one on its left (section 14).
     pub has_differences: bool,
     grid: Grid,
@@ -155,10 +165,15 @@ impl<'a> Header<'a> {
         let fields = Fields(tiff);
         let size = (fields.need(tag::WIDTH)?, fields.need(tag::HEIGHT)?);
         limits.check(size.0, size.1)?;
-        let compression = compression(fields.number(tag::COMPRESSION, 1)?)?;
+        let is_luma_and_chroma = fields.need(tag::PHOTOMETRIC)? == LUMA_AND_CHROMA;
+        let compression = compression(fields.number(tag::COMPRESSION, 1)?, is_luma_and_chroma)?;
         let samples = fields.number(tag::SAMPLES, 1)? as usize;
         let bits = fields.same(tag::BITS, 1)? as usize;
         let ink = ink(fields, bits)?;
+        let is_jpeg = matches!(compression, Compression::Jpeg { .. });
+        if is_luma_and_chroma && !is_jpeg {
+            return Err(not_read("colors as Y'CbCr without JPEG compression"));
+        }
         if samples < ink.samples() || samples > MAX_SAMPLES {
             return Err(not_read(&format!("{samples} samples a pixel")));
         }
@@ -167,30 +182,39 @@ impl<'a> Header<'a> {
         {
             return Err(not_read(&format!("{samples} samples of {bits} bits")));
         }
+        let suits_jpeg = matches!(ink, Ink::Gray { .. } | Ink::Rgb) && samples == ink.samples();
+        if is_jpeg && !(suits_jpeg && bits == 8) {
+            return Err(not_read(
+                "JPEG compression of other than gray or RGB of 8 bits",
+            ));
+        }
         match fields.same(tag::FORMAT, 1)? {
             // Undefined data are taken to be numbers.
             1 | 4 => {}
             2 => return Err(not_read("samples that have a sign")),
             _ => return Err(not_read("samples of floating point")),
         }
-        if fields.number(tag::FILL_ORDER, 1)? != 1 {
-            return Err(not_read("bits in reversed order"));
+        if compression == Compression::Fax && (bits, samples) != (1, 1) {
+            return Err(not_read("fax compression of more than one bit"));
         }
         let has_differences = match fields.number(tag::PREDICTOR, 1)? {
-            _ if matches!(compression, Compression::Nothing | Compression::PackBits) => false,
+            _ if !matches!(compression, Compression::Lzw | Compression::Deflate) => false,
             1 => false,
             2 if bits >= 8 => true,
             _ => return Err(not_read("a predictor of this kind")),
         };
-        let alpha = match fields.number(tag::EXTRA_SAMPLES, 0)? {
+        // Many writers leave the field out beside RGB with alpha.
+        let default = if (&ink, samples) == (&Ink::Rgb, 4) {
+            2
+        } else {
+            0
+        };
+        let alpha = match fields.number(tag::EXTRA_SAMPLES, default)? {
             _ if samples == ink.samples() || ink == Ink::Cmyk => None,
             1 => Some(Alpha::Associated),
             2 => Some(Alpha::Unassociated),
             _ => None,
         };
-        if alpha.is_some() && matches!(ink, Ink::Palette(_)) {
-            return Err(not_read("palettes with alpha"));
-        }
         let is_planar = samples > 1 && fields.number(tag::PLANAR, 1)? == 2;
         let data = |tag| fields.find(tag).and_then(|entry| tiff.data(&entry));
         let header = Header {
@@ -198,11 +222,13 @@ impl<'a> Header<'a> {
             tiff,
             size,
             compression,
+            jpeg_tables: data(tag::JPEG_TABLES),
             ink,
             alpha,
             bits,
             samples,
             is_planar,
+            has_reversed_bits: !is_jpeg && fields.number(tag::FILL_ORDER, 1)? == 2,
             has_differences,
             grid: Grid::read(fields, size)?,
             profile: data(tag::PROFILE),
@@ -244,11 +270,11 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// The memory that [`super::decode`] takes.
+    /// Checks that the parts are not far larger than the picture.
     ///
     /// # Errors
-    /// Its parts are far larger than the picture.
-    pub fn footprint(&self, limits: &Limits) -> Result<Footprint, DecodeError> {
+    /// They are.
+    pub fn check_parts(&self, limits: &Limits) -> Result<(), DecodeError> {
         let (width, height) = self.size;
         let count = limits.check(width, height)? as u64;
         let Grid {
@@ -261,18 +287,7 @@ impl<'a> Header<'a> {
         if stored.is_none_or(|stored| stored > 4 * count + (1 << 24)) {
             return Err(damaged("its tiles are far larger than the picture"));
         }
-        let components = self.ink.samples();
-        let profile = self.profile().map_or(0, <[u8]>::len);
-        let inks = if self.ink == Ink::Cmyk { count } else { 0 };
-        Ok(Footprint {
-            width,
-            height,
-            layout: self.layout(),
-            decoder: self.part_bytes()? as u64
-                + inks
-                + DECOMPRESSOR
-                + profile_bytes(profile, components),
-        })
+        Ok(())
     }
 
     /// The bytes of the largest part, decompressed.
@@ -285,6 +300,18 @@ impl<'a> Header<'a> {
         bytes
             .filter(fits)
             .ok_or_else(|| damaged("a part of the picture is too large"))
+    }
+
+    /// Width and height in pixels of a part that is not the last one.
+    pub fn part_size(&self) -> (usize, usize) {
+        self.grid.part
+    }
+
+    /// The length of the longest part's data.
+    pub fn longest_part(&self) -> usize {
+        let lengths =
+            (0..self.parts()).map_while(|index| self.tiff.number(&self.grid.lengths, index));
+        (lengths.max().unwrap_or_default() as usize).min(self.bytes.len())
     }
 
     /// The bytes of a row of a part.
@@ -456,14 +483,16 @@ fn field_is_damaged(tag: u16) -> DecodeError {
     damaged(&format!("field {tag}"))
 }
 
-fn compression(number: u32) -> Result<Compression, DecodeError> {
+fn compression(number: u32, is_luma_and_chroma: bool) -> Result<Compression, DecodeError> {
     Ok(match number {
         1 => Compression::Nothing,
         5 => Compression::Lzw,
         8 | 32_946 => Compression::Deflate,
         32_773 => Compression::PackBits,
-        2..=4 => return Err(not_read("fax compression")),
-        6 | 7 => return Err(not_read("JPEG compression")),
+        2 | 3 => return Err(not_read("fax compression of group 3")),
+        4 => Compression::Fax,
+        6 => return Err(not_read("JPEG compression of the older kind")),
+        7 => Compression::Jpeg { is_luma_and_chroma },
         other => return Err(not_read(&format!("compression {other}"))),
     })
 }
@@ -473,12 +502,11 @@ fn ink(fields: Fields<'_>, bits: usize) -> Result<Ink, DecodeError> {
         number @ 0..=1 => Ink::Gray {
             is_inverted: number == 0,
         },
-        2 => Ink::Rgb,
+        2 | LUMA_AND_CHROMA => Ink::Rgb,
         3 => Ink::Palette(palette(fields, bits)?),
         4 => return Err(not_read("a mask in place of a picture")),
         5 if fields.number(tag::INK_SET, 1)? == 1 => Ink::Cmyk,
         5 => return Err(not_read("inks other than CMYK")),
-        6 => return Err(not_read("colors as Y'CbCr")),
         8..=10 => return Err(not_read("colors as L*a*b*")),
         other => return Err(not_read(&format!("colors of kind {other}"))),
     })

@@ -4,10 +4,13 @@ use super::header::Header;
 use crate::image::decoded::Decoded;
 use crate::image::error::DecodeError;
 use crate::image::format::Format;
+use crate::image::formats::jpeg::tests::{jpeg, subsampled, without_tables};
 use crate::image::limits::Limits;
 use crate::image::opened::open;
 use crate::image::pixels::Layout;
 use crate::image::testing::{LIMITS, assert_parts_are_rejected};
+use fax::encoder::Encoder;
+use fax::{Color, VecWriter};
 use towebp_encoder::Cancel;
 use towebp_encoder::testing::Random;
 
@@ -137,7 +140,7 @@ impl Writer {
 
 fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Decoded, DecodeError> {
     let header = Header::read(bytes, limits)?;
-    header.footprint(limits)?;
+    super::footprint(&header, limits)?;
     super::decode(&header, limits, cancel)
 }
 
@@ -220,6 +223,8 @@ fn alpha_is_kept_and_colors_are_divided_by_it() {
         (Layout::Rgba, &row[..])
     );
     assert_eq!(pixels(of(1)), [100, 199, 40, 128, 200, 0, 10, 0]);
+    // Writers leave its kind out.
+    assert_eq!(pixels(writer((2, 1), 2, 8, 4, &[&row])), row);
     // A fourth sample of no meaning is passed over.
     assert_eq!(pixels(of(0)), [50, 100, 20, 200, 0, 10]);
     let gray = writer((2, 1), 1, 8, 2, &[&[7, 100, 9, 255]]).short(338, 2);
@@ -304,6 +309,101 @@ fn each_compression_is_undone() {
     }
 }
 
+fn with_jpegs(size: (u32, u32), photometric: u32, samples: u32, parts: &[Vec<u8>]) -> Writer {
+    let split: Vec<[Vec<u8>; 2]> = parts.iter().map(|part| without_tables(part)).collect();
+    let tables: Vec<u32> = split[0][0].iter().map(|byte| u32::from(*byte)).collect();
+    let parts: Vec<&[u8]> = split.iter().map(|[_, part]| part.as_slice()).collect();
+    writer(size, photometric, 8, samples, &parts)
+        .short(259, 7)
+        .field(347, 1, &tables)
+}
+
+#[test]
+fn parts_that_are_jpegs_have_common_tables_and_the_colors_of_the_picture() {
+    let red = [76, 85, 255];
+    let blocks: [&[u8]; 2] = [&red, &[255, 128, 128]];
+    let strips = [jpeg(16, 8, &blocks, &[]), jpeg(16, 3, &blocks, &[])];
+    let writer = || with_jpegs((16, 11), 6, 3, &strips).short(278, 8);
+    let decoded = pixels(writer());
+    assert_eq!(decoded.len(), 16 * 11 * 3);
+    for row in decoded.chunks(48) {
+        let (left, right) = row.split_at(24);
+        assert!(left.chunks(3).all(|pixel| pixel == [254, 0, 0]), "{left:?}");
+        assert!(right.iter().all(|sample| *sample == 255), "{right:?}");
+    }
+    let rgb = pixels(with_jpegs((16, 11), 2, 3, &strips).short(278, 8));
+    assert_eq!((&rgb[..3], &rgb[24..27]), (&red[..], &[255, 128, 128][..]));
+    let gray = with_jpegs((8, 8), 1, 1, &[jpeg(8, 8, &[&[9]], &[])]);
+    assert_eq!(pixels(gray), [9; 192]);
+
+    for (writer, words) in [
+        (
+            with_jpegs((16, 12), 6, 3, &strips).short(278, 8),
+            "too early",
+        ),
+        (
+            with_jpegs((15, 11), 6, 3, &strips).short(278, 8),
+            "another size",
+        ),
+        (with_jpegs((16, 8), 1, 1, &strips[..1]), "other colors"),
+        (writer().field(347, 1, &[1, 2, 3]), "JPEG tables"),
+        (writer().short(277, 4).short(338, 2), "not read"),
+    ] {
+        let fault = fault(writer);
+        assert!(fault.contains(words), "{fault}");
+    }
+}
+
+/// Rows of 45 pixels in bits, among them white and black ones, and each in group 4.
+fn scanned() -> (Vec<u8>, Vec<u8>) {
+    let mut random = Random::new(3);
+    let mut rows = vec![[0; 6], [0xff; 6]];
+    for _ in 0..18 {
+        let before: [u8; 6] = rows[rows.len() - 1];
+        let change = |byte: u8| match random.byte() % 4 {
+            0 => random.byte(),
+            1 => byte << 1,
+            _ => byte,
+        };
+        rows.push(before.map(change));
+    }
+    let mut encoder = Encoder::new(VecWriter::new());
+    for row in &mut rows {
+        row[5] &= 0xf8;
+        let is_black = |x: usize| row[x / 8] >> (7 - x % 8) & 1 == 1;
+        let pixels = (0..45).map(|x| {
+            if is_black(x) {
+                Color::Black
+            } else {
+                Color::White
+            }
+        });
+        let Ok(()) = encoder.encode_line(pixels, 45);
+    }
+    let Ok(writer) = encoder.finish();
+    (rows.concat(), writer.finish())
+}
+
+#[test]
+fn faxes_of_group_4_have_the_pixels_of_their_bits() {
+    let (bits, fax) = scanned();
+    let of = |data: &[u8], compression| writer((45, 20), 0, 1, 1, &[data]).short(259, compression);
+    let expected = pixels(of(&bits, 1));
+    assert!(expected.contains(&0) && expected.contains(&255));
+    assert_eq!(pixels(of(&fax, 4)), expected);
+    let [bits, reversed] = [&bits, &fax]
+        .map(|data| -> Vec<u8> { data.iter().map(|byte| byte.reverse_bits()).collect() });
+    assert_eq!(pixels(of(&reversed, 4).short(266, 2)), expected);
+    assert_eq!(pixels(of(&bits, 1).short(266, 2)), expected);
+    for (data, words) in [
+        (&fax[..fax.len() / 2], "fax codes"),
+        (&[0x00, 0x10, 0x01], "too early"),
+    ] {
+        let fault = fault(of(data, 4));
+        assert!(fault.contains(words), "{fault}");
+    }
+}
+
 #[test]
 fn differences_of_16_bits_run_in_the_order_of_bytes_of_the_file() {
     let row = [0x1000u16, 0x0102, 0xff00];
@@ -341,14 +441,21 @@ fn the_tag_of_the_orientation_and_the_profile_count() {
 fn kinds_that_are_not_read_are_named() {
     let plain = || writer((2, 1), 2, 8, 3, &[&[0; 6]]);
     for (file, words) in [
-        (plain().short(259, 7), "JPEG compression"),
-        (plain().short(259, 4), "fax compression"),
+        (plain().short(259, 6), "JPEG compression of the older kind"),
+        (
+            plain().short(259, 7).short(258, 16),
+            "other than gray or RGB",
+        ),
+        (plain().short(259, 3), "fax compression of group 3"),
+        (
+            plain().short(259, 4),
+            "fax compression of more than one bit",
+        ),
         (plain().short(259, 50_000), "compression 50000"),
         (plain().short(262, 6), "Y'CbCr"),
         (plain().short(262, 8), "L*a*b*"),
         (plain().short(339, 3), "floating point"),
         (plain().short(339, 2), "sign"),
-        (plain().short(266, 2), "reversed order"),
         (plain().short(259, 8).short(317, 3), "predictor"),
         (plain().short(258, 32), "32 bits"),
         (plain().field(258, 3, &[8, 8, 4]), "several kinds"),
@@ -423,6 +530,14 @@ fn damaged_files_do_no_harm() {
     files.push(tiles.tiles(32, 32).big_endian().file());
     let inks = writer((20, 45), 5, 8, 4, &[&plain]);
     files.push(inks.short(274, 5).file());
+    let unit = [76, 200, 30, 40, 85, 255];
+    let halves = [(); 2].map(|()| subsampled((40, 15), &[unit; 3], &[]));
+    files.push(
+        writer((45, 20), 0, 1, 1, &[&scanned().1])
+            .short(259, 4)
+            .file(),
+    );
+    files.push(with_jpegs((40, 30), 6, 3, &halves).file());
     let mut good = 0;
     for round in 0..20_000 {
         let mut file = files[round % files.len()].clone();
