@@ -3,7 +3,7 @@
 
     benches/icons.py TOWEBP FOLDER...
 
-It needs Pillow and NumPy, and cwebp and pngquant in the path. For each folder of PNGs: bytes of all together,
+It needs Pillow and NumPy, and cwebp, pngquant and oxipng in the path. For each folder of PNGs: bytes of all together,
 the share of pictures whose visible pixels stay exact, and the mean change of color (CIE76 in Lab, over white or
 black, whichever is more, as the mean over visible pixels, then over pictures).
 """
@@ -19,6 +19,7 @@ QUALITY = "85"
 
 def main(towebp, *folders):
     convert = [towebp, "convert", "-", "-o", "-", "--quality", QUALITY, "--mode"]
+    oxipng = ["oxipng", "--quiet", "--opt", "max", "--strip", "all", "--alpha", "--stdout", "-"]
     ways = {
         "towebp, auto": lambda png: run([*convert, "auto"], png),
         "towebp, lossy": lambda png: run([*convert, "lossy"], png),
@@ -26,6 +27,8 @@ def main(towebp, *folders):
         "cwebp -q 85": lambda png: run(["cwebp", "-quiet", "-q", QUALITY, "-o", "-", "--", "-"], png),
         "cwebp -lossless": lambda png: run(["cwebp", "-quiet", "-lossless", "-o", "-", "--", "-"], png),
         "pngquant 256": lambda png: run(["pngquant", "256", "-"], png),
+        "pngquant 256, oxipng": lambda png: run(oxipng, run(["pngquant", "256", "-"], png)),
+        "oxipng": lambda png: run(oxipng, png),
     }
     for folder in folders:
         files = [file.read_bytes() for file in sorted(Path(folder).glob("*.png"))]
