@@ -2,7 +2,7 @@
 //! (RFC 9649, sections 3.6.2 and 3.7.2.2).
 
 use super::grouping::GroupSearch;
-use super::transform::transformed::Transformed;
+use super::transform::transformed::{MAX_ICON_PIXELS, Transformed};
 use crate::Effort;
 
 /// How much is tried after the transforms.
@@ -34,23 +34,6 @@ pub struct ParseSearch {
 impl ParseSearch {
     /// The search for `image`.
     pub fn for_effort(effort: Effort, image: &Transformed) -> ParseSearch {
-        const fn groups(
-            groups: usize,
-            rounds: usize,
-            tiles: usize,
-            tokens_per_tile: usize,
-            tiles_per_group: usize,
-            tile_bits: u32,
-        ) -> GroupSearch {
-            GroupSearch {
-                groups,
-                rounds,
-                tiles,
-                tokens_per_tile,
-                tiles_per_group,
-                tile_bits,
-            }
-        }
         match effort {
             // Palette indices repeat more than the greedy parse finds.
             Effort::Low => ParseSearch {
@@ -90,6 +73,23 @@ impl ParseSearch {
                 group_rounds: 1,
                 regroup_rounds: 2,
                 keeps_copies: false,
+            },
+            // Few pixels leave few tokens, so that a large cache and many tiles cost more than they
+            // save, unless they are found to.
+            Effort::Medium if image.pixels.len() <= MAX_ICON_PIXELS => ParseSearch {
+                cache_bits: &[0, 2, 4, 6, 8, 10],
+                caches: 1,
+                depth: Some(8),
+                rounds: 1,
+                short_codes: 2,
+                short_codes_in_all_rounds: true,
+                groups: &[
+                    const { groups(64, 4, 256, 1, 4, 3) },
+                    const { groups(64, 3, 64, 1, 1, 3) },
+                ],
+                group_rounds: 1,
+                regroup_rounds: 2,
+                keeps_copies: true,
             },
             Effort::Medium => ParseSearch {
                 cache_bits: &[0, 10],
@@ -135,5 +135,24 @@ impl ParseSearch {
                 keeps_copies: true,
             },
         }
+    }
+}
+
+/// Limits of a search, in the order of [`GroupSearch`]'s fields.
+const fn groups(
+    groups: usize,
+    rounds: usize,
+    tiles: usize,
+    tokens_per_tile: usize,
+    tiles_per_group: usize,
+    tile_bits: u32,
+) -> GroupSearch {
+    GroupSearch {
+        groups,
+        rounds,
+        tiles,
+        tokens_per_tile,
+        tiles_per_group,
+        tile_bits,
     }
 }

@@ -6,9 +6,9 @@
 use super::color_indexing::Palette;
 use super::prediction::predict_blocks;
 use super::predictor::{self, Blocks};
-use super::refined_prediction::{predict_in_one_round, predict_thoroughly};
+use super::refined_prediction::{predict_icon, predict_in_one_round, predict_thoroughly};
 use super::subtract_green;
-use super::transformed::{MAX_SMALL_PIXELS, Transform, Transformed};
+use super::transformed::{MAX_ICON_PIXELS, MAX_SMALL_PIXELS, Transform, Transformed};
 use crate::threads::Workers;
 use crate::vp8l::entropy::BIT;
 use crate::vp8l::greedy_parse;
@@ -42,9 +42,7 @@ pub fn list_candidates(
             best.consider_all(pixels.clone(), width, options)?;
             candidates = best.into_candidates(is_tiny);
         }
-        if !is_tiny || options.effort >= Effort::High {
-            candidates.push(predict_without_palette(pixels, width, options)?);
-        }
+        candidates.push(predict_without_palette(pixels, width, options)?);
         return Ok(candidates);
     };
     let is_small = pixels.len() <= MAX_SMALL_PIXELS && options.effort != Effort::Low;
@@ -260,6 +258,9 @@ fn predict_without_palette(
 ) -> Result<Transformed, EncodeError> {
     subtract_green::apply(&mut pixels, options.workers)?;
     match options.effort {
+        Effort::Medium | Effort::High | Effort::Max if pixels.len() <= MAX_ICON_PIXELS => {
+            predict_icon(pixels, width, options)
+        }
         Effort::Low => {
             let (mut predicted, _) = predict_blocks(pixels, width, options)?;
             predicted.transforms.insert(0, Transform::SubtractGreen);

@@ -2,7 +2,8 @@
 //!
 //! Screenshots are cheapest with prediction in some blocks only. Photographs are cheapest with
 //! prediction and the color transform everywhere, in smaller blocks, some with and some without
-//! subtract green, which the color transform can replace.
+//! subtract green, which the color transform can replace. Small pictures are either, whatever the
+//! first estimates say, so that all of it is tried.
 
 use super::prediction::{CACHE_BITS, predict_blocks};
 use super::predictor::Modes;
@@ -18,8 +19,62 @@ use crate::{Effort, EncodeError};
 /// Base-2 logarithm of the side of the color transform's blocks.
 const COLOR_BITS: u32 = 4;
 
+/// Base-2 logarithms of the sides of blocks in a small picture: of the predictor's, and of the
+/// color transform's that are tried.
+const ICON_BLOCK_BITS: u32 = 3;
+const ICON_COLOR_BITS: [u32; 2] = [COLOR_BITS, 3];
+
 /// The mode of blocks that are predicted although the first choice was not to.
 const SELECT: u8 = 11;
+
+/// Predicts a picture of at most
+/// [`MAX_ICON_PIXELS`](super::transformed::MAX_ICON_PIXELS), from which green is subtracted, in the
+/// way that costs least.
+///
+/// The gain that a larger picture's blocks have to promise, and the share of blocks in which they
+/// do, mean little here: half of an icon's blocks are transparent.
+pub fn predict_icon(
+    mut pixels: Vec<u32>,
+    width: usize,
+    options: &LosslessOptions<'_>,
+) -> Result<Transformed, EncodeError> {
+    let workers = options.workers;
+    let (mut first, _) = predict_blocks(workers.copy(&pixels)?, width, options)?;
+    first.transforms.insert(0, Transform::SubtractGreen);
+    let filled = match first.transforms.last() {
+        Some(Transform::Predictor(modes)) => {
+            let mut modes = halved(modes, &pixels, width);
+            predict_everywhere(&mut modes);
+            Some(modes)
+        }
+        _ => None,
+    };
+    let everywhere = Modes::same(SELECT, ICON_BLOCK_BITS, width, pixels.len() / width);
+    let mut best = BestPrediction {
+        cost: first.estimate_in_groups(options)?,
+        transformed: first,
+    };
+    let mut consider = |pixels: &[u32], modes: &Modes, green, color| {
+        best.consider_refined(pixels, width, modes.clone(), green, color, options)
+    };
+    for bits in ICON_COLOR_BITS {
+        consider(&pixels, &everywhere, true, Some(bits))?;
+    }
+    if options.effort >= Effort::High {
+        if let Some(filled) = &filled {
+            consider(&pixels, filled, true, Some(COLOR_BITS))?;
+        }
+        subtract_green::undo(&mut pixels, workers)?;
+        if let Some(filled) = &filled {
+            consider(&pixels, filled, false, Some(COLOR_BITS))?;
+        }
+        for bits in ICON_COLOR_BITS {
+            consider(&pixels, &everywhere, false, Some(bits))?;
+        }
+    }
+    workers.release(pixels)?;
+    Ok(best.transformed)
+}
 
 /// Predicts `pixels`, from which green is subtracted. Where that pays in most blocks, as in
 /// photographs, it is refined in one round, which is kept if it costs less. The round saves 1.5 to
@@ -173,7 +228,11 @@ impl BestPrediction {
         let (simd, workers) = (options.simd, options.workers);
         let search = Refinement {
             classes: 8,
-            rounds: 3,
+            rounds: if options.effort == Effort::Medium {
+                1
+            } else {
+                3
+            },
             color_bits,
         };
         let refined = refinement::refine(pixels, width, modes, search, simd, workers)?;
@@ -216,5 +275,12 @@ mod tests {
         let halved = halved(&modes, &[0; 20 * 24], 20);
         assert_eq!((halved.block_bits, halved.across), (3, 3));
         assert_eq!(halved.by_block, [1, 1, 2, 1, 1, 2, 3, 3, 4]);
+    }
+
+    #[test]
+    fn one_mode_covers_blocks_that_begin_in_the_picture() {
+        let modes = Modes::same(SELECT, ICON_BLOCK_BITS, 20, 17);
+        assert_eq!((modes.block_bits, modes.across), (3, 3));
+        assert_eq!(modes.by_block, [SELECT; 9]);
     }
 }

@@ -15,6 +15,8 @@ use crate::vp8l::{histogram, image_stream};
 
 /// Largest small picture, 256 x 128 pixels.
 pub const MAX_SMALL_PIXELS: usize = 1 << 15;
+/// Largest picture of the size of an icon, 256 x 256 pixels, of which every prediction is tried.
+pub const MAX_ICON_PIXELS: usize = 1 << 16;
 /// Largest number of literals and copies of a simple picture, for which more can be tried.
 const MAX_SIMPLE_TOKENS: usize = 1 << 10;
 

@@ -50,6 +50,16 @@ pub struct Modes {
 }
 
 impl Modes {
+    /// One mode for all blocks of a picture of this size, with sides of `2^block_bits`.
+    pub fn same(mode: u8, block_bits: u32, width: usize, height: usize) -> Modes {
+        let across = width.div_ceil(1 << block_bits);
+        Modes {
+            block_bits,
+            across,
+            by_block: vec![mode; across * height.div_ceil(1 << block_bits)],
+        }
+    }
+
     /// Returns the image as it is written: modes in green.
     pub fn pixels(&self) -> Vec<u32> {
         self.by_block
