@@ -92,13 +92,13 @@ impl<'t> Page<'t, '_> {
                         self.out.push(event.clone());
                     }
                 }
-                _ => self.one(event)?,
+                _ => self.one(event, after)?,
             }
         }
         Ok(())
     }
 
-    fn one(&mut self, event: &Event<'t>) -> Result<(), String> {
+    fn one(&mut self, event: &Event<'t>, following: &[Event<'t>]) -> Result<(), String> {
         match event {
             Event::Start(Tag::Table(_)) => {
                 let label = escaped(&self.section);
@@ -110,6 +110,12 @@ impl<'t> Page<'t, '_> {
             Event::End(TagEnd::Table) => {
                 self.out.push(event.clone());
                 self.html("</div>\n".to_owned());
+            }
+            Event::Start(Tag::TableHead) if has_empty_cell(following) => {
+                return Err(format!(
+                    "screen readers name a cell by its column, and one of a table in `{}` has no name",
+                    self.section
+                ));
             }
             Event::Start(Tag::Image { dest_url, .. }) => {
                 return Err(format!("pages show no pictures, and so not {dest_url}"));
@@ -215,6 +221,17 @@ fn element<'e, 't>(events: &'e [Event<'t>], end: &TagEnd) -> (&'e [Event<'t>], &
     });
     let at = at.expect("the parser ends what it starts");
     (&events[..at], &events[at + 1..])
+}
+
+/// Whether the row that begins with these events has a cell without content.
+fn has_empty_cell(row: &[Event<'_>]) -> bool {
+    let end = row
+        .iter()
+        .position(|event| matches!(event, Event::End(TagEnd::TableHead)));
+    let empty = [Event::Start(Tag::TableCell), Event::End(TagEnd::TableCell)];
+    row[..end.expect("the parser ends what it starts")]
+        .windows(2)
+        .any(|two| two == empty)
 }
 
 /// Whether a list is of nothing but links within the page.
