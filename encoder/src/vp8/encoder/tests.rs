@@ -190,6 +190,35 @@ fn bytes_do_not_depend_on_instructions_or_threads() {
     }
 }
 
+/// Cells of 4 x 4 pixels, bright and dark by a bent function of their place, whose Walsh-Hadamard
+/// transform has sixteen coefficients of the same size: no block of Y2 has more energy below the
+/// largest coefficient that kernels take.
+#[test]
+fn a_block_of_y2_may_have_all_its_coefficients_large() {
+    for (dark, bright) in [(0, 255), (1, 254), (20, 235), (40, 200)] {
+        let pixels: Vec<u8> = (0..32 * 32)
+            .flat_map(|at| {
+                let (x, y) = (at % 32 / 4, at / 32 / 4);
+                let is_bright = (x & x >> 1 ^ y & y >> 1) & 1 != 0;
+                [if is_bright { bright } else { dark }; 3]
+            })
+            .collect();
+        for (effort, quality) in EFFORTS
+            .map(|effort| QUALITIES.map(|it| (effort, it)))
+            .concat()
+        {
+            for simd in Simd::supported() {
+                let options = LossyOptions {
+                    effort,
+                    simd,
+                    ..options(quality)
+                };
+                assert_decoders_agree(32, 32, &pixels, &options);
+            }
+        }
+    }
+}
+
 #[test]
 fn the_first_partition_is_padded_for_look_ahead() {
     let pixels = picture(16, 16);

@@ -177,6 +177,10 @@ fn try_intra16_mode<K: BlockKernels>(
     quantize_intra16(kernels, mb, intra16, quantization, limit)
 }
 
+/// The most energy of a block of Y2 that goes through the trellis. Weighted by at most 127, it and
+/// the changes of it fit into 31 bits; blocks of luma have a quarter of it.
+const MAX_ENERGY: u64 = 1 << 24;
+
 /// Quantizes the Y2 block: through the trellis if its coefficients are no larger than luma's, as
 /// those of all but the strongest edges are. `benches/README.md` has what that saves.
 #[inline(always)]
@@ -185,8 +189,10 @@ fn quantize_y2<K: BlockKernels>(
     mb: &MacroblockContext<'_>,
     coefficients: &Block,
 ) -> Quantized {
-    let is_small = |&c: &i16| c.unsigned_abs() <= MAX_COEFFICIENT;
-    if mb.search.trellis == TrellisUse::Never || !coefficients.iter().all(is_small) {
+    let magnitudes = coefficients.map(i16::unsigned_abs);
+    let energy: u64 = magnitudes.iter().map(|&it| u64::from(it).pow(2)).sum();
+    let is_small = energy <= MAX_ENERGY && magnitudes.iter().all(|it| *it <= MAX_COEFFICIENT);
+    if mb.search.trellis == TrellisUse::Never || !is_small {
         let (levels, eob) = mb.quantizers.y2.quantize(coefficients, 0);
         return Quantized { levels, eob };
     }
