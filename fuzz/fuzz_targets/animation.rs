@@ -3,7 +3,7 @@
 //! threads, and every state of the screen for its time. Without loss it is exact in every pixel,
 //! but for the color of fully transparent ones; with loss its alpha is.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod content;
 

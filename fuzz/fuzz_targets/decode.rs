@@ -2,14 +2,16 @@
 //! or an error, and the same for a picture of another size; a decoding that is cancelled ends at
 //! its next check. So it is for animations, each of whose frames tells what it replaced.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use towebp_pipeline::conversion::Cancel;
-use towebp_pipeline::image::{self, DecodeError, Format, Image, Keep, Limits, Luma, Metadata, Resize, Span};
 use towebp_encoder::Workers;
+use towebp_pipeline::conversion::Cancel;
+use towebp_pipeline::image::{
+    self, DecodeError, Format, Image, Keep, Limits, Luma, Metadata, Resize, Span,
+};
 
 /// Small, so that most of the time goes into the readers and not into pixels.
 const LIMITS: Limits = Limits {
@@ -89,7 +91,7 @@ fn draw(bytes: &[u8], format: Format, allowed: usize) -> (Result<Vec<u8>, Decode
     let cancel = Cancel::when(&question);
     let opened = image::open(bytes, format, &LIMITS);
     let drawn = opened.and_then(|opened| {
-        let Some(animation) = opened.animation().filter(|found| found.is_animated()) else {
+        let Some(animation) = opened.animation().filter(image::Animation::is_animated) else {
             return Ok(Vec::new());
         };
         let footprint = animation.footprint()?;

@@ -1,7 +1,7 @@
 //! The estimate of memory. Whatever file comes in, and however it is to be converted: no more bytes
 //! are held than were estimated, nor more than a few while they are.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 #[path = "../../tests/support/counting.rs"]
 #[allow(dead_code, reason = "all threads are counted together")]

@@ -1,7 +1,7 @@
 //! The orientation in Exif data, applied to a picture whose pixels all differ. Whatever the data
 //! holds: the same pixels, each once.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use towebp_pipeline::image::{Image, Layout, orient};

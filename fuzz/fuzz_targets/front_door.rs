@@ -2,7 +2,7 @@
 //! it in one piece as they do byte by byte, and what they pass on contains nothing that could
 //! divide it anew.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use towebp::front::{Chunked, Framing, HeadLimits, Rejection, read_head};

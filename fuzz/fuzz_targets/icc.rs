@@ -1,7 +1,7 @@
 //! ICC profiles, as the readers hand them over. Whatever the profile holds: no panic, and alpha
 //! stays as it was; gray pixels stay gray under gray profiles.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use towebp_pipeline::image::{Image, Layout, convert_to_srgb};

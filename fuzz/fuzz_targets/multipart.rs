@@ -1,7 +1,7 @@
 //! Forms with a file and fields. Whatever comes in, reading it does not panic, and portions make no
 //! difference; what was read and is written anew is read as the same.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use towebp::front::ByteQueue;

@@ -1,7 +1,7 @@
 //! The parameters of a conversion. Whatever the query holds: values within their ranges, or an
 //! error that a person can read.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use towebp_pipeline::conversion::{Length, Params, TextSize};

@@ -2,7 +2,7 @@
 //! bytes with and without vector instructions and for another number of threads, and an independent
 //! decoder that gives back every pixel.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod content;
 mod still;

@@ -2,7 +2,7 @@
 //! and without vector instructions and for another number of threads, and an independent decoder
 //! that gives back the size, the alpha channel and the very samples that the encoder reconstructed.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod content;
 mod still;

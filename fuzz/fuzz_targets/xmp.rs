@@ -1,7 +1,7 @@
 //! XMP and IPTC, of which `metadata=copyright` keeps creator, rights and license: no panic, a
 //! packet no longer than these may be, and the same packet of the packet itself.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use towebp_pipeline::image::copyright;

@@ -1,12 +1,16 @@
 //! Pictures in, WebP files out, without a server: what is read of damaged files, the colors that
 //! are shown, the figures of the encoder, and the memory that conversions take.
 
+// The fuzz targets that `corpus` replays name the crate of their macro.
+extern crate self as libfuzzer_sys;
+
 #[path = "../support/mod.rs"]
 mod support;
 
 mod apng;
 mod auto;
 mod conformance;
+mod corpus;
 mod damaged;
 // It reads /proc, and sets glibc's allocator as `serve` does.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
