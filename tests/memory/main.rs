@@ -30,12 +30,13 @@ fn the_peak_is_counted_and_not_the_sum() {
     let _alone = alone();
     let work = || {
         for _ in 0..3 {
-            let mut buffer = vec![0u8; 1000];
-            buffer.reserve_exact(2000);
+            let mut buffer = vec![0u8; 100_000];
+            buffer.reserve_exact(200_000);
         }
     };
     let ((), of_thread) = counting::peak_of_thread(work);
-    assert!((3000..3100).contains(&of_thread), "{of_thread}");
+    assert!((300_000..300_100).contains(&of_thread), "{of_thread}");
     let ((), of_process) = counting::peak_of_process(work);
-    assert!((3000..50_000).contains(&of_process), "{of_process}");
+    // The test program's own threads may allocate and free some bytes meanwhile.
+    assert!((290_000..350_000).contains(&of_process), "{of_process}");
 }
