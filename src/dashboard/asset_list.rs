@@ -40,6 +40,7 @@ pub static ASSETS: [Asset; 14] = [
             "script/zip.js",
             "script/settings.js",
             "script/convert.js",
+            "script/difference.js",
         ],
     ),
     asset(paths::ICON, "image/svg+xml", &["icon.svg"]),

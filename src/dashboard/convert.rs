@@ -130,13 +130,14 @@ fn compare_card() -> Markup {
         section.card #compare hidden aria-labelledby="compare-title" {
             div.title {
                 h2 #compare-title { "Compare" }
+                button.secondary #difference type="button" aria-pressed="false" disabled { "Difference" }
                 div.zooms role="group" aria-label="Zoom" {
                     @for (zoom, name) in [("fit", "Fit"), ("1", "100 %"), ("2", "200 %"), ("4", "400 %")] {
                         button.secondary type="button" data-zoom=(zoom) aria-pressed=(zoom == "fit") { (name) }
                     }
                 }
             }
-            div.stage #stage tabindex="0" role="group" aria-label="The picture; arrow keys move it if it is zoomed" {
+            div.stage #stage tabindex="0" role="group" aria-label="The picture; arrow keys move it if it is zoomed, D shows what changed" {
                 div.layer { img #before alt="The picture before" draggable="false"; }
                 div.layer #after-layer { img #after alt="The picture after" draggable="false"; }
                 div.divider #divider aria-hidden="true" {}
@@ -148,6 +149,7 @@ fn compare_card() -> Markup {
                 p.working #working hidden { "Converting …" }
                 p.badge #after-label {}
             }
+            p.hint #difference-note role="status" hidden {}
             p.alert #compare-problem hidden {}
             div #placeholder hidden {
                 div.title {

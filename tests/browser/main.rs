@@ -16,6 +16,7 @@ mod convert_layout;
 mod convert_many;
 mod convert_snippets;
 mod converter;
+mod difference;
 mod docs;
 mod equipment;
 mod figures;

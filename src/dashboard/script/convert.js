@@ -597,8 +597,10 @@
     const [width, height] = [stage.clientWidth, stage.clientHeight];
     const fit = Math.min(width / full, height / high, 1 / devicePixelRatio);
     const scale = view.zoom === "fit" ? fit : view.zoom / devicePixelRatio;
-    const [w, h] = [full * scale, high * scale];
-    const within = (at, room, length) => length <= room ? (room - length) / 2 : Math.min(0, Math.max(room - length, at));
+    // At whole pixels of the screen, so that no edge is half of one.
+    const whole = (length) => Math.round(length * devicePixelRatio) / devicePixelRatio;
+    const [w, h] = [whole(full * scale), whole(high * scale)];
+    const within = (at, room, length) => whole(length <= room ? (room - length) / 2 : Math.min(0, Math.max(room - length, at)));
     [view.x, view.y] = [within(view.x, width, w), within(view.y, height, h)];
     for (const image of [before, after]) {
       Object.assign(image.style, { width: `${w}px`, height: `${h}px`, transform: `translate(${view.x}px, ${view.y}px)` });
