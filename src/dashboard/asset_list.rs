@@ -39,6 +39,7 @@ pub static ASSETS: [Asset; 14] = [
             "script/snippets.js",
             "script/zip.js",
             "script/settings.js",
+            "script/pair.js",
             "script/convert.js",
             "script/difference.js",
         ],
