@@ -66,7 +66,10 @@ pub fn convert(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
                 span #shown {}
                 strong #sum {}
             }
-            button #zip type="button" disabled { "Download all" }
+            div.tools {
+                button.secondary #folder type="button" hidden disabled { "Save into a folder" }
+                button #zip type="button" disabled { "Download all" }
+            }
         }
         p.visually-hidden #announce role="status" {}
     };
@@ -112,6 +115,10 @@ fn settings_form(preset: &str) -> Markup {
                     @for line in preset.lines() { code { (line) } " " }
                     a href=(paths::TOKENS) { "Change it" }
                 }
+            }
+            label.check #own-choice hidden {
+                input #own type="checkbox";
+                span { "Only for " span #own-name {} }
             }
             p.presets #presets hidden {
                 @for (name, settings) in PRESETS { a href={ "#" (settings) } { (name) } }

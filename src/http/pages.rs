@@ -337,7 +337,9 @@ fn picture_types([webp, tiff]: [bool; 2]) -> String {
         .flat_map(types)
         .map(|(name, _)| name.to_owned());
     let endings = formats.map(|format| format!(".{}", format.ending()));
-    let all: Vec<String> = names.chain(endings).chain([".jpeg".to_owned()]).collect();
+    let others = [".jpeg"].into_iter().chain(tiff.then_some(".tiff"));
+    let others = others.map(str::to_owned);
+    let all: Vec<String> = names.chain(endings).chain(others).collect();
     all.join(",")
 }
 

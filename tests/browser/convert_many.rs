@@ -4,6 +4,7 @@ use crate::chromium::Options;
 use crate::converter::{Converter, unzip};
 use crate::support::picture::Picture;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Counts the files that the page sends.
 const COUNT: &str = "
@@ -21,6 +22,21 @@ for (let at = 0; at < count; at += 1) {
     clipboardData.items.add(new File([content ?? picture], `picture ${at}.png`, { type: 'image/png' }));
 }
 document.body.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));";
+
+/// Puts the browser's own file system in place of the folder that people choose in a dialog.
+const CHOOSE_FOLDER: &str = "window.showDirectoryPicker = () => navigator.storage.getDirectory();";
+
+/// The files of the browser's own file system, by their paths, with their bytes.
+const SAVED: &str = "
+const found = {};
+const walk = async (folder, path) => {
+    for await (const [name, entry] of folder.entries()) {
+        if (entry.kind === 'directory') await walk(entry, `${path}${name}/`);
+        else found[path + name] = [...new Uint8Array(await (await entry.getFile()).arrayBuffer())];
+    }
+};
+await walk(await navigator.storage.getDirectory(), '');
+return found;";
 
 /// Clicks, and lays the page out after that.
 const CLICK: &str = "
@@ -244,4 +260,59 @@ fn a_folder_keeps_its_structure_in_the_zip() {
     assert_eq!(names, expected);
     browser.assert_says(&["trip/day one/view.png"]);
     assert!(!it.asks_before_it_leaves());
+}
+
+#[test]
+fn results_are_saved_into_a_folder_and_replace_nothing() {
+    let Some(it) = Converter::start(&[], Options::default()) else {
+        return;
+    };
+    let browser = &it.browser;
+    browser.run(CHOOSE_FOLDER, &[]);
+    let saved = || {
+        let files = browser.run_async(SAVED, &[]);
+        serde_json::from_value::<BTreeMap<String, Vec<u8>>>(files).expect("files")
+    };
+    let folder = it.folder.path.join("trip");
+    std::fs::create_dir_all(folder.join("day one")).expect("a new folder");
+    let (view, top) = (Picture::waves(20, 20).png(), Picture::noise(20, 20).png());
+    std::fs::write(folder.join("day one/view.png"), &view).expect("a new file");
+    std::fs::write(folder.join("top.png"), &top).expect("a new file");
+    browser.drop_files(200.0, 400.0, &[&folder]);
+    it.until_states(&["done"; 2]);
+    for expected in [
+        vec!["trip/day one/view.webp", "trip/top.webp"],
+        vec![
+            "trip/day one/view-2.webp",
+            "trip/day one/view.webp",
+            "trip/top-2.webp",
+            "trip/top.webp",
+        ],
+    ] {
+        browser.click("#folder");
+        browser.until("all are saved", || {
+            let said = browser.find("#announce").property("textContent");
+            said.starts_with("2 pictures saved into ") && saved().len() == expected.len()
+        });
+        assert_eq!(saved().keys().collect::<Vec<_>>(), expected);
+        assert!(!it.asks_before_it_leaves());
+    }
+    let files = saved();
+    assert_eq!(files["trip/top.webp"], it.service.webp(&[], &top).0);
+    assert_eq!(
+        files["trip/day one/view-2.webp"],
+        it.service.webp(&[], &view).0
+    );
+
+    // Whoever closes the dialog, or may not write there.
+    let refuse = |name: &str| {
+        let script = "window.showDirectoryPicker = async () => { throw new DOMException('It is not yours.', arguments[0]); }".replace("arguments[0]", &format!("'{name}'"));
+        browser.run(&script, &[]);
+        browser.click("#folder");
+    };
+    refuse("AbortError");
+    assert!(!browser.is_shown("#hold"));
+    refuse("NotAllowedError");
+    browser.wait_for_text("It is not yours.");
+    assert_eq!(browser.text("#folder"), "Save into a folder");
 }

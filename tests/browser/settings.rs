@@ -96,7 +96,7 @@ fn presets_set_the_fields() {
     browser.until("the picture fits", || {
         browser.text("#after-label").contains("kB · −") && it.states() == ["done"]
     });
-    browser.click("#bar button");
+    browser.click("#zip");
     assert!(!browser.download("pictures.zip").is_empty());
 }
 
@@ -165,4 +165,63 @@ fn the_bar_stays_in_view() {
             assert_eq!(browser.run(script, &[]), json!([]), "at {width} pixels");
         }
     }
+}
+
+#[test]
+fn a_picture_may_have_settings_of_its_own() {
+    let Some(it) = Converter::start(&[], Options::default()) else {
+        return;
+    };
+    let browser = &it.browser;
+    assert!(!browser.is_shown("#own-choice"), "without a picture");
+    let picture = Picture::noise(60, 40).png();
+    it.choose(&[("first.png", &picture)]);
+    assert!(!browser.is_shown("#own-choice"), "with one picture");
+    it.choose(&[("second.png", &picture), ("third.png", &picture)]);
+    it.until_states(&["done"; 3]);
+    let details = || {
+        let script =
+            "return [...document.querySelectorAll('.row .detail')].map((it) => it.textContent)";
+        serde_json::from_value::<Vec<String>>(browser.run(script, &[])).expect("texts")
+    };
+    assert_eq!(browser.text("#own-choice"), "Only for first.png");
+    browser.click("#own");
+    browser.fill("#p-width", "30");
+    browser.until("the first picture alone is converted anew", || {
+        let has = |at: usize, text: &str| details()[at].ends_with(text);
+        has(0, "30 × 20 · own settings") && has(1, "60 × 40") && has(2, "60 × 40")
+    });
+    assert_eq!(it.given(), ["width=30"]);
+    assert_eq!(browser.text("#apply"), "Convert all with their settings");
+    // The settings of the others stay in the address, and come back with their pictures.
+    it.until_address("");
+    browser.click(".row:nth-child(2) .thumb");
+    browser.until("the second has those of all", || it.given().is_empty());
+    assert_eq!(browser.find("#own").property("checked"), "false");
+    browser.fill("#p-width", "20");
+    it.until_address("#width=20");
+    browser.until("two are left to convert", || {
+        browser.text("#apply") == "Convert 1 picture with their settings"
+    });
+    browser.click("#apply");
+    browser.until("each has its settings", || {
+        let sizes: Vec<_> = details();
+        sizes[0].contains("30 × 20") && sizes[1..].iter().all(|it| it.ends_with("20 × 13"))
+    });
+    browser.click(".row:nth-child(1) .thumb");
+    browser.until("its own are back", || it.given() == ["width=30"]);
+    it.until_address("#width=20");
+    sweep::look_at_shown(browser, "convert-own-settings");
+    // A reset is of its own settings, and a preset, too.
+    browser.click("#reset");
+    browser.until("it has no settings", || {
+        details()[0].contains("60 × 40 · own settings")
+    });
+    browser.click("#presets a");
+    browser.until("it has a preset", || it.given() == ["quality=80"]);
+    it.until_address("#width=20");
+    browser.click("#own");
+    browser.until("it is as the others", || {
+        details().iter().all(|it| it.ends_with("20 × 13"))
+    });
 }

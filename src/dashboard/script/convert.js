@@ -86,12 +86,19 @@
 
   // ---- The settings ----
 
-  let current = ""; // the settings as a query
+  let shared = ""; // the settings of all pictures without own ones, as a query
   let settling = null;
+  const own = $("own");
+  const hasOwn = (row) => row?.own !== undefined;
+  const settingsOf = (row) => row?.own ?? shared;
+
+  // Takes the fields as the settings of the compared picture alone, or of all.
   function changed() {
     settleFields();
     pair.isCropped = form.elements.fit.value === "cover";
-    current = new URLSearchParams(parameters()).toString();
+    const query = new URLSearchParams(parameters()).toString();
+    if (hasOwn(compared)) compared.own = query;
+    else shared = query;
     showSnippet();
     showApply();
     clearTimeout(settling);
@@ -104,13 +111,27 @@
     rows.forEach(show);
     tell("compare-problem", "");
     tellField(invalid?.name, invalid && `${JSON.stringify(invalid.value)} was given. ${invalid.validationMessage}`);
-    keepSettings(current);
+    keepSettings(shared);
     if (invalid || !compared) return;
     if (compared.result) convertAgain(compared, canPreview() ? preview : request);
   }
 
   form.addEventListener("input", changed);
   form.addEventListener("reset", () => setTimeout(changed));
+  own.addEventListener("change", () => {
+    compared.own = own.checked ? shared : undefined;
+    showOwn();
+  });
+
+  // Puts the settings of the compared picture into the fields, if they are not there.
+  function showOwn() {
+    $("own-name").textContent = compared?.path;
+    own.checked = own.defaultChecked = hasOwn(compared); // a reset of the fields keeps it
+    const isPut = new URLSearchParams(parameters()).toString() !== settingsOf(compared);
+    if (isPut) putSettings(settingsOf(compared));
+    return isPut;
+  }
+
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(settling);
@@ -122,12 +143,13 @@
   // The rows that neither were tried with these settings nor are about to be.
   function others() {
     return rows.filter((row) => !isPending(row) && row.type !== null
-      && (row.result?.isPreview || ![row.tried, row.result?.query].includes(current)));
+      && (row.result?.isPreview || ![row.tried, row.result?.query].includes(settingsOf(row))));
   }
 
   function showApply() {
     const count = rows.length ? others().length : 0;
-    $("apply").textContent = count ? `Convert ${pictures(count)} with these settings` : "Convert all with these settings";
+    const which = rows.some(hasOwn) ? "their" : "these";
+    $("apply").textContent = `Convert ${count ? pictures(count) : "all"} with ${which} settings`;
     $("apply").disabled = rows.length > 0 && count === 0;
   }
 
@@ -188,9 +210,9 @@
     const { element, part, state, result } = row;
     element.dataset.state = state;
     const pending = isPending(row);
-    const isStale = result && result.query !== current;
+    const isStale = result && result.query !== settingsOf(row);
     const described = result
-      ? `${row.type[0]} · ${result.width} × ${result.height}${isStale ? " · with other settings" : ""}` : "";
+      ? `${row.type[0]} · ${result.width} × ${result.height}${isStale ? " · with other settings" : hasOwn(row) ? " · own settings" : ""}` : "";
     const doing = {
       waiting: "Waiting", uploading: "Uploading", converting: "Converting", cancelled: "Cancelled",
     }[state] ?? described;
@@ -216,9 +238,10 @@
     showFigures();
     $("sum").textContent = done.length === rows.length ? pictures(rows.length) : `${done.length} of ${pictures(rows.length)}`;
     if (done.length) $("sum").textContent += ` · ${size(before)} → ${size(after)} · ${percent(before, after)}`;
-    $("zip").disabled = !done.length || isZipping;
+    $("zip").disabled = $("folder").disabled = !done.length || isSaving;
     $("retry-all").hidden = failed.length < 2;
     $("cancel-all").hidden = !rows.some(isPending);
+    $("own-choice").hidden = rows.length < 2 && !hasOwn(compared);
     showApply();
   }
 
@@ -277,10 +300,10 @@
     }
   }
 
-  // Converts a row with the settings of now: what is under way with others is given up, which the
+  // Converts a row with its settings of now: what is under way with others is given up, which the
   // server does not count. A result that is still there is not asked for again.
   function convertAgain(row, make = request) {
-    const kept = row.results.get(current);
+    const kept = row.results.get(settingsOf(row));
     row.cancel?.();
     row.cancel = null;
     if (kept && !(kept.isPreview && make === request)) return finish(row, kept);
@@ -291,7 +314,7 @@
 
   // Converts by `make`: a request to the server, or a preview.
   async function run(row, make = request) {
-    const wanted = current;
+    const wanted = settingsOf(row);
     let isCurrent = true;
     const controller = new AbortController();
     row.cancel = () => { isCurrent = false; controller.abort(); };
@@ -318,7 +341,7 @@
   let hasModule = Boolean(modulePath && globalThis.WebAssembly);
 
   // Browsers fetch no picture of another site.
-  const canPreview = () => hasModule && !/(^|[&\n!])watermark_image=/.test(`${current}\n${preset}`);
+  const canPreview = () => hasModule && !/(^|[&\n!])watermark_image=/.test(`${settingsOf(compared)}\n${preset}`);
 
   // As `request`, in a worker of this page.
   async function preview(row, wanted, signal) {
@@ -549,11 +572,12 @@
     setSource(after, null);
     tell("compare-problem", row?.result ? "" : row?.detail ?? "");
     showSnippet();
+    const isPut = showOwn();
     if (!row) return;
     show(row);
     pair.reset();
     showAfter();
-    if (row.result && row.result.query !== current) settled();
+    if (!isPut && row.result && row.result.query !== settingsOf(row)) settled();
   }
 
   // The figures of the compared picture, above those of all.
@@ -606,23 +630,38 @@
     row.saved = row.result;
   }
 
-  let isZipping = false;
-  $("zip").addEventListener("click", async () => {
-    if (isZipping) return;
-    isZipping = true;
+  // Saves all results by `make`, which takes their paths and contents.
+  let isSaving = false;
+  async function saveAll(make) {
+    if (isSaving) return;
+    isSaving = true;
     showAll();
     tell("hold", "");
     const done = rows.filter((row) => row.result);
+    const results = done.map((row) => row.result);
     try {
-      const results = done.map((row) => row.result);
-      save(await zip(done.map((row) => [resultPath(row), row.result.blob])), "pictures.zip");
+      await make(done.map((row) => [resultPath(row), row.result.blob]));
       done.forEach((row, index) => { row.saved = results[index]; });
     } catch (error) {
-      tell("hold", error.message);
+      // Who closes the browser's dialog needs no reason.
+      if (error.name !== "AbortError") tell("hold", error.message);
     }
-    isZipping = false;
+    isSaving = false;
     showAll();
-  });
+  }
+
+  $("zip").addEventListener("click", () => saveAll(async (files) => save(await zip(files), "pictures.zip")));
+  $("folder").addEventListener("click", () => saveAll(async (files) => {
+    const folder = await showDirectoryPicker({ mode: "readwrite" });
+    const label = $("folder").textContent;
+    try {
+      await saveInto(folder, files, (count) => { $("folder").textContent = `Saved ${count} of ${files.length}`; });
+    } finally {
+      $("folder").textContent = label;
+    }
+    announce(`${pictures(files.length)} saved into ${folder.name}.`);
+  }));
+  $("folder").hidden = !("showDirectoryPicker" in globalThis);
 
   const hasLosses = () => rows.some((row) => isPending(row) || (row.result && row.saved !== row.result));
   addEventListener("beforeunload", (event) => {
@@ -662,7 +701,8 @@
     if (!entries.some((entry) => entry?.isDirectory)) return addPlain(dropped);
     const found = await Promise.all(entries.map(filesOf));
     // A folder has other files, too.
-    add(found.flat().filter(([file]) => /\.(a?png|jpe?g|gif|bmp)$/i.test(file.name)));
+    const accepted = `${files.accept},.apng`.split(",");
+    add(found.flat().filter(([file]) => accepted.some((ending) => file.name.toLowerCase().endsWith(ending))));
   });
 
   // The files of an entry, each with its path.

@@ -1,4 +1,4 @@
-// Files as a ZIP.
+// Files as a ZIP, or into a folder.
 
 const sum = (list, value) => list.reduce((total, item) => total + value(item), 0);
 
@@ -47,11 +47,41 @@ function fields(...values) {
     Array.from({ length }, (_, index) => value >>> 8 * index & 255)));
 }
 
+const numbered = (name, number) => number > 1 ? name.replace(/(\.[^./]*)$/, `-${number}$1`) : name;
+
 function distinct(name, names) {
-  let result = name;
-  for (let number = 2; names.has(result.toLowerCase()); number += 1) {
-    result = name.replace(/(\.[^./]*)$/, `-${number}$1`);
-  }
+  let number = 1;
+  while (names.has(numbered(name, number).toLowerCase())) number += 1;
+  const result = numbered(name, number);
   names.add(result.toLowerCase());
   return result;
+}
+
+// Writes each file by its path into the folder, in the browsers that can. What is there stays: a
+// name that is taken gets a number.
+async function saveInto(folder, files, onSaved) {
+  for (const [index, [path, blob]] of files.entries()) {
+    const folders = path.split("/");
+    const name = folders.pop();
+    let parent = folder;
+    for (const part of folders) parent = await parent.getDirectoryHandle(part, { create: true });
+    let number = 1;
+    while (await isTaken(parent, numbered(name, number))) number += 1;
+    const file = await parent.getFileHandle(numbered(name, number), { create: true });
+    const stream = await file.createWritable();
+    await stream.write(blob);
+    await stream.close();
+    onSaved(index + 1);
+  }
+}
+
+async function isTaken(folder, name) {
+  try {
+    await folder.getFileHandle(name);
+    return true;
+  } catch (error) {
+    if (error.name === "NotFoundError") return false;
+    if (error.name === "TypeMismatchError") return true; // a folder
+    throw error;
+  }
 }
