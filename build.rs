@@ -47,6 +47,8 @@ fn main() {
     println!("cargo::rerun-if-changed=docs");
     println!("cargo::rerun-if-changed=src/dashboard");
     println!("cargo::rerun-if-changed=wasm/npm");
+    println!("cargo::rerun-if-changed=testdata/chelsea.jpg");
+    println!("cargo::rerun-if-changed=testdata/chelsea.webp");
     every_file_is_known();
     let mut all = String::new();
     for page in DOC_PAGES {
@@ -63,15 +65,16 @@ fn main() {
             all.push('\0');
         }
     }
-    compress("docs", &all);
+    compress("docs", all.as_bytes());
     let mut included = String::new();
     for (index, asset) in asset_list::ASSETS.iter().enumerate() {
-        let text = |file: &&str| {
+        let bytes = |file: &&str| {
             let path = format!("src/dashboard/{file}");
-            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+            fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
         };
         let name = format!("asset-{index}");
-        compress(&name, &asset.sources.iter().map(text).collect::<String>());
+        let all: Vec<u8> = asset.sources.iter().flat_map(bytes).collect();
+        compress(&name, &all);
         included += "include_bytes!(\"";
         included += &name;
         included += ".zlib\"),";
@@ -96,9 +99,9 @@ fn include_module() {
 /// each time if what it watches is missing.
 const MODULES: &str = "wasm/built";
 
-/// Writes the text as `NAME.zlib` to where the program includes it from.
-fn compress(name: &str, text: &str) {
-    let compressed = miniz_oxide::deflate::compress_to_vec_zlib(text.as_bytes(), COMPRESSION);
+/// Writes the bytes as `NAME.zlib` to where the program includes them from.
+fn compress(name: &str, bytes: &[u8]) {
+    let compressed = miniz_oxide::deflate::compress_to_vec_zlib(bytes, COMPRESSION);
     fs::write(out_file(&format!("{name}.zlib")), compressed).expect("cargo made the folder");
 }
 

@@ -14,11 +14,16 @@ pub struct Asset {
 }
 
 /// All files.
-pub static ASSETS: [Asset; 14] = [
+pub static ASSETS: [Asset; 16] = [
     // All pages have it.
     style(
         paths::STYLE,
-        &["style/base.css", "style/usage.css", "style/docs.css"],
+        &[
+            "style/base.css",
+            "style/pair.css",
+            "style/usage.css",
+            "style/docs.css",
+        ],
     ),
     // The page that converts has it beside.
     style(paths::CONVERT_STYLE, &["style/convert.css"]),
@@ -46,7 +51,16 @@ pub static ASSETS: [Asset; 14] = [
     ),
     asset(paths::ICON, "image/svg+xml", &["icon.svg"]),
     // What converts in the start page's drop zone.
-    script(paths::START_SCRIPT, &["script/base.js", "script/start.js"]),
+    script(
+        paths::START_SCRIPT,
+        &["script/base.js", "script/pair.js", "script/start.js"],
+    ),
+    asset(paths::SAMPLE, "image/jpeg", &["../../testdata/chelsea.jpg"]),
+    asset(
+        paths::SAMPLE_WEBP,
+        "image/webp",
+        &["../../testdata/chelsea.webp"],
+    ),
     // The package by which browsers convert.
     script(paths::BROWSER, &["../../wasm/npm/index.js"]),
     script("/browser/pool.js", &["../../wasm/npm/pool.js"]),

@@ -88,6 +88,10 @@ paths! {
     BROWSER = "/browser/index.js";
     /// Its worker.
     BROWSER_WORKER = "/browser/worker.js";
+    /// The picture that the start page shows before and after.
+    SAMPLE = "/sample.jpg";
+    /// What the service makes of it.
+    SAMPLE_WEBP = "/sample.webp";
     /// The icon.
     ICON = "/icon.svg";
     /// The conversion.

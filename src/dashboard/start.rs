@@ -5,6 +5,7 @@ use super::context::{PageContext, Signup};
 use super::document::{Viewer, command, curl_command, document_with};
 use super::outcome::Outcome;
 use super::paths;
+use super::units::size;
 use crate::store::StoreError;
 use maud::{Markup, html};
 use towebp_pipeline::conversion::{DefaultValue, PARAMETERS, Parameter};
@@ -28,6 +29,12 @@ const FIGURES: [(&str, &str); 3] = [
     ),
 ];
 
+/// Bytes of the picture that the start page shows, before and after.
+const SAMPLE_BYTES: [u64; 2] = [
+    include_bytes!("../../testdata/chelsea.jpg").len() as u64,
+    include_bytes!("../../testdata/chelsea.webp").len() as u64,
+];
+
 /// The start page: what the service is, and how to begin.
 ///
 /// # Errors
@@ -37,27 +44,29 @@ pub fn start(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
     let curl = curl_command(context.base_url, "YOUR_TOKEN");
     let content = html! {
         section.hero {
-            h1 { "Pictures to WebP," br; "by one HTTP call." }
-            p.lead {
-                "Send a PNG, JPEG, GIF or BMP, get a WebP back: smaller, with transparency and animation kept, and with \
-                 a text or picture watermark if you like."
-            }
-            p.actions {
-                @if session.is_some() {
-                    a.button href=(paths::CONVERTING) { "Convert pictures" }
-                    a.button.secondary href=(paths::DASHBOARD) { "Open the dashboard" }
-                } @else {
-                    @if context.signup != Signup::Closed {
-                        a.button href=(paths::SIGN_UP) { "Create an account" }
+            div {
+                h1 { "Pictures to WebP," br; "by one HTTP call." }
+                p.lead {
+                    "Send a PNG, JPEG, GIF or BMP, get a WebP back: smaller, with transparency and animation kept, and with \
+                     a text or picture watermark if you like."
+                }
+                p.actions {
+                    @if session.is_some() {
+                        a.button href=(paths::CONVERTING) { "Convert pictures" }
+                        a.button.secondary href=(paths::DASHBOARD) { "Open the dashboard" }
+                    } @else {
+                        @if context.signup != Signup::Closed {
+                            a.button href=(paths::SIGN_UP) { "Create an account" }
+                        }
+                        a.button.secondary href=(paths::SIGN_IN) { "Sign in" }
                     }
-                    a.button.secondary href=(paths::SIGN_IN) { "Sign in" }
                 }
             }
+            @if MODULE.is_some() { (drop_zone(context)) }
         }
         dl.claims {
             @for (figure, meaning) in FIGURES { div { dt { (figure) } dd { (meaning) } } }
         }
-        @if MODULE.is_some() { (drop_zone(context)) }
         section.card {
             (command(&html! { h2 { "One request" } }, "example", &curl))
             p { "The token is on your dashboard. Parameters go into the query, and all of them are optional:" }
@@ -80,18 +89,30 @@ pub fn start(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
     Ok(Outcome::page_that_converts(page, None))
 }
 
-/// Where a picture is converted without an account, by the visitor's own browser. The script shows
-/// it.
+/// Where a picture is converted without an account, by the visitor's own browser, and compared. At
+/// first it shows a picture that the service has converted. The script shows it.
 fn drop_zone(context: &PageContext<'_>) -> Markup {
+    let [before, after] = SAMPLE_BYTES;
     html! {
         section.card.try #try data-module=(paths::BROWSER) hidden {
-            h2 { "Try it here" }
-            label for="try-file" { "Choose a picture, or drop it anywhere on this page" }
-            p.hint { "Your browser converts it: it is not sent, and needs no account." }
-            input #try-file type="file" accept=((context.picture_types)([true, false]));
+            div.stage #stage tabindex="0" role="group" aria-label="A picture before and after" {
+                div.layer { img #before src=(paths::SAMPLE) width="451" height="300" alt="A cat, as a JPEG" draggable="false"; }
+                div.layer { img #after src=(paths::SAMPLE_WEBP) width="451" height="300" alt="The same cat, as a WebP" draggable="false"; }
+                div.divider #divider aria-hidden="true" {}
+            }
+            label.visually-hidden for="slider" { "How much of the picture before is shown" }
+            input #slider type="range" min="0" max="100" value="50" step="1";
+            div.labels {
+                p.badge #before-label { "JPEG · " (size(before)) }
+                p.badge #after-label { "WebP · " (size(after)) " · −" ((before - after) * 100 / before) " %" }
+            }
+            p.choose {
+                input.visually-hidden #try-file type="file" accept=((context.picture_types)([true, false]));
+                label.button for="try-file" { "Try one of yours" }
+                span.hint { "or drop it anywhere. Your browser converts it: it is not sent." }
+            }
             progress #try-progress max="1" value="0" aria-label="Progress" hidden {}
             p #try-result role="status" {}
-            p #try-shown hidden { img #try-picture alt="The converted picture"; }
         }
     }
 }

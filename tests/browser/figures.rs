@@ -7,8 +7,14 @@ use crate::visitor;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most bytes of the first page with all that it loads.
+/// The most bytes of the first page with all that it loads, but for [`SAMPLES`].
 const FIRST_PAGE: u64 = 30_000;
+
+/// The picture that it shows before and after. What is read and clicked does not wait for them.
+const SAMPLES: [&str; 2] = ["/sample.jpg", "/sample.webp"];
+
+/// The most bytes of these.
+const SAMPLE_BYTES: u64 = 55_000;
 
 /// The addresses and bytes of the page and of all that it has loaded, in the order in which they
 /// were asked for.
@@ -58,18 +64,23 @@ fn the_first_page_is_small_and_loads_nothing_from_elsewhere() {
         sizes.insert(path, *bytes);
     }
     // A page that converts by itself has a script of its own; the module comes with a picture.
-    let script = if browser.all("#try").is_empty() {
-        "/app.js"
+    let (script, samples) = if browser.all("#try").is_empty() {
+        ("/app.js", &SAMPLES[..0])
     } else {
-        "/start.js"
+        ("/start.js", &SAMPLES[..])
     };
-    let expected = BTreeSet::from(["/", script, "/icon.svg", "/style.css", "/theme.js"]);
+    let mut expected = BTreeSet::from(["/", script, "/icon.svg", "/style.css", "/theme.js"]);
+    expected.extend(samples);
     let paths: BTreeSet<&str> = sizes.keys().copied().collect();
     assert_eq!(paths, expected);
-    let total: u64 = sizes.values().sum();
+    let (pictures, rest): (Vec<_>, Vec<_>) = sizes
+        .into_iter()
+        .partition(|(path, _)| samples.contains(path));
+    let sum = |files: &[(&str, u64)]| files.iter().map(|(_, bytes)| bytes).sum::<u64>();
+    let (pictures, rest) = (sum(&pictures), sum(&rest));
     assert!(
-        total > 1000 && total < FIRST_PAGE,
-        "{total} bytes: {loaded:?}"
+        rest > 1000 && rest < FIRST_PAGE && pictures < SAMPLE_BYTES,
+        "{rest} bytes, and {pictures} of pictures: {loaded:?}"
     );
 }
 

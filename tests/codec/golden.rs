@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
-use towebp_pipeline::conversion::{self, Cancel, Fonts, Job, Params};
+use towebp_pipeline::conversion::{self, Cancel, Conversion, Fonts, Job, Params};
 use towebp_pipeline::image::{self, Format, Limits};
 
 const PHOTOGRAPHS: [&str; 4] = ["astronaut.jpg", "chelsea.jpg", "coffee.jpg", "rocket.jpg"];
@@ -185,6 +185,23 @@ fn figures_are_those_of_the_table() {
 }
 
 #[test]
+fn the_start_page_shows_what_this_encoder_makes() {
+    let made = Picture::named("chelsea.jpg").converted("quality=85").webp;
+    let path = testdata("chelsea.webp");
+    if std::env::var_os("TOWEBP_BLESS").is_some() {
+        std::fs::write(path, made).expect("testdata is writable");
+        return;
+    }
+    let shown = std::fs::read(path).expect("the picture is shipped");
+    assert!(
+        shown == made,
+        "testdata/chelsea.webp has {} bytes, and would have {} now. If the change is meant, run scripts/bless",
+        shown.len(),
+        made.len()
+    );
+}
+
+#[test]
 fn more_quality_gives_more_bytes_and_a_better_picture() {
     let mut faults = Vec::new();
     for name in PHOTOGRAPHS {
@@ -256,10 +273,10 @@ impl Picture {
         }
     }
 
-    /// Converts it by parameters in the form of [`Row::parameters`], and measures what comes out.
-    fn encoded(&self, parameters: &str) -> Figures {
+    /// Converts it by parameters in the form of [`Row::parameters`].
+    fn converted(&self, parameters: &str) -> Conversion {
         let params = Params::parse(pairs(parameters).into_iter()).expect("good parameters");
-        let webp = conversion::run(&Job {
+        conversion::run(&Job {
             bytes: &self.file,
             format: self.format,
             params: &params,
@@ -271,7 +288,11 @@ impl Picture {
             cancel: &Cancel::never(),
         })
         .expect("a good picture")
-        .webp;
+    }
+
+    /// Converts it, and measures what comes out.
+    fn encoded(&self, parameters: &str) -> Figures {
+        let webp = self.converted(parameters).webp;
         let (width, height, rgb) = decode(&webp);
         assert_eq!(rgb.len(), self.rgb.len(), "the size is kept");
         Figures {

@@ -1,9 +1,9 @@
 // The start page's drop zone: a picture is converted in this browser, by the same program as on the
-// server.
+// server, and shown before and after.
 {
   const $ = (id) => document.getElementById(id);
   const zone = $("try");
-  const [progress, result, shown, picture] = ["progress", "result", "shown", "picture"].map((name) => $(`try-${name}`));
+  const [progress, result] = [$("try-progress"), $("try-result")];
   let controller = new AbortController();
 
   const size = (bytes) => bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
@@ -15,18 +15,22 @@
     result.textContent = `Converting ${file.name} …`;
     progress.hidden = false;
     progress.value = 0;
-    shown.hidden = true;
     try {
       const { convert } = await import(zone.dataset.module);
       const { bytes, info } = await convert(file, { signal, onProgress: (fraction) => { progress.value = fraction; } });
+      const webp = new Blob([bytes], { type: info.type });
+      const saved = Math.round(100 - 100 * bytes.length / file.size);
+      pair.reset();
+      pair.setSource(pair.before, file);
+      pair.setSource(pair.after, webp);
+      [pair.before.alt, pair.after.alt] = [`${file.name} before`, `${file.name} after`];
+      $("before-label").textContent = `Before · ${size(file.size)}`;
+      $("after-label").textContent = `WebP · ${size(bytes.length)} · ${saved < 0 ? "+" : "−"}${Math.abs(saved)} %`;
       const link = document.createElement("a");
-      URL.revokeObjectURL(picture.src);
-      link.href = picture.src = URL.createObjectURL(new Blob([bytes], { type: info.type }));
+      link.href = pair.after.src;
       link.download = `${file.name.replace(/\.[^.]*$/, "") || "picture"}.webp`;
       link.textContent = "Download it";
-      const saved = Math.round(100 - 100 * bytes.length / file.size);
       result.replaceChildren(`${size(file.size)} became ${size(bytes.length)}, ${Math.abs(saved)} % ${saved < 0 ? "more" : "less"}, in ${(info.milliseconds / 1000).toFixed(1)} s. `, link);
-      shown.hidden = false;
     } catch (problem) {
       if (signal.aborted) return;
       result.textContent = problem.detail ?? "This browser cannot convert pictures. With an account, the server does.";
