@@ -7,7 +7,7 @@ use super::convert_fields::fields;
 use super::document::{Viewer, document_with};
 use super::outcome::Outcome;
 use super::paths;
-use crate::store::{StoreError, TokenNumber};
+use crate::store::{ApiToken, StoreError, TokenNumber};
 use maud::{Markup, html};
 use towebp_pipeline::conversion::Preset;
 
@@ -21,7 +21,7 @@ const LANGUAGES: [(&str, &str); 5] = [
 ];
 
 /// Settings by the name of what they are for. The script reads them from the address, as those of
-/// any other link to the page.
+/// any other link to the page. The account's own presets are those of its tokens.
 const PRESETS: [(&str, &str); 4] = [
     ("Web photo", "quality=80"),
     ("Screenshot", "near_lossless=60"),
@@ -37,6 +37,11 @@ pub fn convert(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
         .iter()
         .find(|usage| usage.token.number == TokenNumber::DEFAULT);
     let preset = default.map_or("", |usage| &usage.token.settings.preset);
+    let own: Vec<_> = tokens
+        .iter()
+        .map(|usage| &usage.token)
+        .filter(|token| token.number != TokenNumber::DEFAULT && !token.settings.preset.is_empty())
+        .collect();
     let module = MODULE.map(|_| paths::BROWSER);
     let content = html! {
         link rel="stylesheet" href=(paths::CONVERT_STYLE);
@@ -58,7 +63,7 @@ pub fn convert(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
                 (compare_card())
                 (rows_card())
             }
-            (settings_form(preset))
+            (settings_form(preset, &own))
         }
         (snippet_card())
         div.card #bar hidden {
@@ -101,7 +106,7 @@ fn drop_card(context: &SignedIn<'_>) -> Markup {
 
 /// The settings: a form that a browser without the script sends by itself. The token is needed
 /// before the body, so that it cannot be a field; the page's cookie has it.
-fn settings_form(preset: &str) -> Markup {
+fn settings_form(preset: &str, own: &[&ApiToken]) -> Markup {
     html! {
         form.card #settings method="post" action=(paths::CONVERT) enctype="multipart/form-data" {
             div.title {
@@ -122,6 +127,14 @@ fn settings_form(preset: &str) -> Markup {
             }
             p.presets #presets hidden {
                 @for (name, settings) in PRESETS { a href={ "#" (settings) } { (name) } }
+                @for token in own {
+                    @let preset = Preset::parse_stored(&token.settings.preset).unwrap_or_default();
+                    a href={ "#" (preset.query()) } title="The preset of this token" { (token.settings.name) }
+                }
+            }
+            p.hint #save-preset hidden {
+                a href=(paths::TOKENS) target="_blank" { "Save as a preset" }
+                ", with a token of its own"
             }
             (fields(&Preset::parse_stored(preset).unwrap_or_default()))
             p.submit {

@@ -1,6 +1,7 @@
 //! Markdown as the files of `docs/` are written in, to HTML for the service's pages.
 
 use super::highlight::{escaped, highlight};
+use super::paths;
 use pulldown_cmark::{
     CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html,
 };
@@ -167,6 +168,15 @@ impl<'t> Page<'t, '_> {
             )
             .expect("a String takes all");
         }
+        if let Some(query) = converted_query(text) {
+            write!(
+                html,
+                "<a class=\"copy\" href=\"{}#{}\">Try it</a>",
+                paths::CONVERTING,
+                escaped(query)
+            )
+            .expect("a String takes all");
+        }
         let language = match kind {
             CodeBlockKind::Fenced(language) => language,
             CodeBlockKind::Indented => "",
@@ -250,6 +260,14 @@ fn is_contents(list: &[Event<'_>]) -> bool {
         _ => true,
     });
     only_links && list.iter().any(|event| matches!(event, Event::Text(_)))
+}
+
+/// The query of the conversion that a block of code asks for, which the page that converts reads as
+/// its settings.
+fn converted_query(code: &str) -> Option<&str> {
+    let (_, rest) = code.split_once("/convert?")?;
+    let query = rest.split(['"', '\'', ' ', '\n']).next()?;
+    query.contains('=').then_some(query)
 }
 
 fn text_of(events: &[Event<'_>]) -> String {

@@ -3,6 +3,7 @@
 use crate::page::{Browser, key};
 use crate::support::Server;
 use crate::sweep;
+use crate::visitor;
 
 #[test]
 fn the_documentation_is_searched_by_the_keyboard() {
@@ -30,4 +31,24 @@ fn the_documentation_is_searched_by_the_keyboard() {
         "{}",
         browser.path()
     );
+}
+
+#[test]
+fn examples_can_be_tried_with_pictures_of_ones_own() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    visitor::sign_up(&browser);
+    browser.open("/docs/api");
+    let link = "a[href*='#watermark=']";
+    let code = browser.text(&format!(".code:has({link}) code"));
+    assert!(code.contains("watermark=%C2%A9%20example.org"), "{code}");
+    browser.click(link);
+    browser.until("the example's settings are in the fields", || {
+        browser.value("#p-watermark") == "© example.org"
+    });
+    assert_eq!(browser.value("#p-watermark_opacity"), "80");
+    browser.open("/docs/api");
+    sweep::look_at_shown(&browser, "docs-try");
 }

@@ -63,3 +63,57 @@ fn settings_show_the_preset_and_what_it_fixes_cannot_be_edited() {
         field("target") == json!(["70", false])
     });
 }
+
+#[test]
+fn settings_are_saved_as_the_preset_of_a_token_and_chosen_by_its_name() {
+    let Some(it) = Converter::start(&[], Options::default()) else {
+        return;
+    };
+    let browser = &it.browser;
+    let presets = || {
+        let script =
+            "return [...document.querySelectorAll('#presets a')].map((it) => it.textContent)";
+        serde_json::from_value::<Vec<String>>(browser.run(script, &[])).expect("texts")
+    };
+    let first = presets();
+    assert!(!browser.is_shown("#save-preset"), "nothing is given");
+    browser.fill("#p-watermark", "50 %\n© a");
+    browser.fill("#p-width", "300");
+    browser.until("it can be saved", || browser.is_shown("#save-preset"));
+    let link = browser.find("#save-preset a").property("href");
+    let [page, tokens] = browser.new_tab();
+    browser.turn_to(&tokens);
+    browser.open_elsewhere(&link);
+    let preset = browser.value("#new [name=preset]");
+    assert_eq!(preset, "width=300\nwatermark=50 %25%0A© a");
+    browser.show_as(1280, Theme::Light);
+    browser.screenshot("tokens-save-preset");
+    browser.fill("#new [name=name]", "Blog & shop");
+    browser.click("#new [type=submit]");
+    browser.wait_for_text("Blog & shop");
+
+    browser.turn_to(&page);
+    browser.run(
+        "document.querySelector('#save-preset').dispatchEvent(new Event('click')); \
+         dispatchEvent(new Event('focus'))",
+        &[],
+    );
+    browser.until("the page has it, too", || {
+        presets().len() == first.len() + 1
+    });
+    assert_eq!(presets().last().map(String::as_str), Some("Blog & shop"));
+    let is_current = || {
+        browser.run(
+            "return document.querySelector('#presets [aria-current]')?.textContent",
+            &[],
+        )
+    };
+    assert_eq!(is_current(), json!("Blog & shop"));
+    assert!(!browser.is_shown("#save-preset"), "it is saved");
+    browser.click("#reset");
+    browser.until("nothing is given", || is_current() == json!(null));
+    browser.click("#presets a:last-child");
+    browser.until("it is chosen", || is_current() == json!("Blog & shop"));
+    assert_eq!(browser.value("#p-watermark"), "50 %\n© a");
+    assert_eq!(browser.value("#p-width"), "300");
+}

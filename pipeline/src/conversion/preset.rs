@@ -5,7 +5,9 @@
 //! line break as `%0A`.
 
 use super::params::{PARAMETERS, ParamError, ParamProblem, Params};
-use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{
+    AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode,
+};
 
 /// The characters that are escaped in a value.
 const ESCAPED: AsciiSet = CONTROLS.add(b'%');
@@ -106,6 +108,15 @@ impl Preset {
             text.push('\n');
         }
         text
+    }
+
+    /// The parameters as a query, fixed ones like the others.
+    pub fn query(&self) -> String {
+        let pairs = self.parameters.iter().map(|parameter| {
+            let value = utf8_percent_encode(&parameter.value, NON_ALPHANUMERIC);
+            format!("{}={value}", parameter.name)
+        });
+        pairs.collect::<Vec<_>>().join("&")
     }
 
     /// Reads the parameters of a request, and adds the preset's parameters that it does not give.

@@ -101,6 +101,7 @@
     else shared = query;
     showSnippet();
     showApply();
+    offerPreset();
     clearTimeout(settling);
     settling = setTimeout(settled, SETTLED);
   }

@@ -22,6 +22,13 @@ function isGiven(field) {
 // Names and values of what is given.
 const parameters = () => namedFields().filter(isGiven).map(({ name, value }) => [name, value.replaceAll("\r\n", "\n")]);
 
+// The same text for the same parameters in any order.
+function sorted(parameters) {
+  const query = new URLSearchParams(parameters);
+  query.sort();
+  return query.toString();
+}
+
 const followers = []; // what brings sliders and colors to what is written
 
 // Of three ways to set the quality, one is in force. One that is given displaces the preset's.
@@ -34,8 +41,8 @@ function settleFields() {
     if (preset !== undefined) field.placeholder = isDisplaced ? plain : preset;
   }
   for (const follow of followers) follow();
-  const now = new URLSearchParams(parameters()).toString();
-  for (const link of all(".presets a", settings)) link.ariaCurrent = link.hash.slice(1) === now ? "true" : null;
+  const now = sorted(parameters());
+  for (const link of all("#presets a")) link.ariaCurrent = sorted(link.hash.slice(1)) === now ? "true" : null;
 }
 
 // A slider beside each number from 0 to 100.
@@ -106,6 +113,24 @@ function putSettings(query) {
 const advanced = document.getElementById("advanced");
 advanced.open ||= localStorage.getItem("advanced") === "open";
 advanced.addEventListener("toggle", () => localStorage.setItem("advanced", advanced.open ? "open" : ""));
+
+// Offers to save what is given as the preset of a token, which is done in another tab; then the page
+// has it, too.
+const savePreset = document.getElementById("save-preset");
+function offerPreset() {
+  const line = ([name, value]) => `${name}=${value.replaceAll("%", "%25").replaceAll("\n", "%0A")}`;
+  const lines = parameters().map(line).join("\n");
+  savePreset.hidden = !lines || Boolean(settings.querySelector(".presets [aria-current]"));
+  savePreset.firstElementChild.hash = new URLSearchParams({ preset: lines }).toString();
+}
+savePreset.addEventListener("click", () => addEventListener("focus", async () => {
+  const answer = await fetch(location.pathname, { redirect: "manual" }).catch(() => null);
+  const page = new DOMParser().parseFromString(await answer?.text() ?? "", "text/html");
+  const found = page.getElementById("presets");
+  if (found) document.getElementById("presets").replaceChildren(...found.children);
+  settleFields();
+  offerPreset();
+}, { once: true }));
 
 // ---- Problems ----
 

@@ -1,4 +1,5 @@
-// The page of all tokens: the form of a new one is a dialog, and a field searches the rows.
+// The page of all tokens: the form of a new one is a dialog, with a preset if one is given, and a
+// field searches the rows.
 
 {
   const button = document.getElementById("create"), dialog = document.getElementById("new");
@@ -10,8 +11,13 @@
   button.addEventListener("click", () => dialog.showModal());
   details.replaceWith(heading, ...content);
   (dialog.querySelector("form") ?? dialog).append(" ", cancel);
-  // The form was rejected, and is shown again with the reason.
-  if (details.open) dialog.showModal();
+  // The page that converts gives its settings as a preset.
+  const preset = new URLSearchParams(location.hash.slice(1)).get("preset");
+  const field = dialog.querySelector("[name=preset]");
+  if (preset && field) field.value = preset;
+  if (preset) history.replaceState(null, "", location.pathname);
+  // Or the form was rejected, and is shown again with the reason.
+  if (details.open || preset) dialog.showModal();
 }
 
 const search = document.getElementById("search");
