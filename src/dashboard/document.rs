@@ -55,6 +55,7 @@ pub fn document_with(script: &str, title: &str, viewer: Viewer<'_>, content: &Ma
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
+                meta name="description" content="PNG, JPEG, GIF and BMP to WebP by one HTTP call: smaller, with watermarks.";
                 title { (title) " · towebp" }
                 link rel="icon" href=(paths::ICON) type="image/svg+xml";
                 // It runs before the page is painted, so that no other theme is seen first.

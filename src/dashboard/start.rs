@@ -90,11 +90,11 @@ pub fn start(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
 }
 
 /// Where a picture is converted without an account, by the visitor's own browser, and compared. At
-/// first it shows a picture that the service has converted. The script shows it.
+/// first it shows a picture that the service has converted. Without scripts it is not shown.
 fn drop_zone(context: &PageContext<'_>) -> Markup {
     let [before, after] = SAMPLE_BYTES;
     html! {
-        section.card.try #try data-module=(paths::BROWSER) hidden {
+        section.card.try #try data-module=(paths::BROWSER) {
             div.stage #stage tabindex="0" role="group" aria-label="A picture before and after" {
                 div.layer { img #before src=(paths::SAMPLE) width="451" height="300" alt="A cat, as a JPEG" draggable="false"; }
                 div.layer { img #after src=(paths::SAMPLE_WEBP) width="451" height="300" alt="The same cat, as a WebP" draggable="false"; }

@@ -38,7 +38,7 @@
     progress.hidden = true;
   }
 
-  if (globalThis.WebAssembly) zone.hidden = false;
+  zone.hidden = !globalThis.WebAssembly;
   $("try-file").addEventListener("change", ({ target }) => target.files.length && tryOut(target.files[0]));
   const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
   addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
