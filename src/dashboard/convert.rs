@@ -186,7 +186,10 @@ fn compare_card() -> Markup {
 fn rows_card() -> Markup {
     html! {
         section.card #results hidden aria-labelledby="results-title" {
-            h2 #results-title { "Pictures" }
+            div.title {
+                h2 #results-title { "Pictures" }
+                p.hint.keys { kbd { "Enter" } " compares, arrows move, " kbd { "S" } " downloads, " kbd { "Delete" } " removes" }
+            }
             p.alert #hold hidden {}
             ol #rows {}
             template #row-template { (row()) }

@@ -1,10 +1,13 @@
 //! What people do on the pages, from the first visit on.
 
 use crate::chromium::Options;
+use crate::converter::Converter;
 use crate::page::{Browser, POLICY_IGNORED, Theme, key};
-use crate::support::Server;
 use crate::support::picture::Picture;
+use crate::support::{Folder, Server};
 use crate::visitor::{self, OWNER, PASSWORD};
+use serde_json::json;
+use std::process::Command;
 
 /// Presses Tab until the focus is on an element for which `is_it`, and fails after the page's last.
 #[track_caller]
@@ -277,4 +280,98 @@ fn everything_can_be_done_without_script_on_a_phone() {
     browser.open("/dashboard");
     assert_ne!(visitor::token(&browser), token);
     visitor::sign_out(&browser);
+}
+
+/// How many elements the Tab key stops at in each row by this selector, as much as it is shown.
+const STOPS: &str = "
+const stops = (row) => [...row.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')]
+    .filter((one) => one.tabIndex >= 0 && !one.disabled && one.type !== 'hidden' && one.checkVisibility());
+return [...document.querySelectorAll(arguments[0])].map((row) => stops(row).length);";
+
+#[test]
+fn a_row_has_at_most_two_stops_and_keys_that_are_told() {
+    let Some(it) = Converter::start(&[], Options::default()) else {
+        return;
+    };
+    let browser = &it.browser;
+    browser.expect_on_console("status of 400");
+    let stops = |rows: &str| {
+        let stops = browser.run(STOPS, &[rows.into()]);
+        serde_json::from_value::<Vec<usize>>(stops).expect("numbers")
+    };
+    let focused = || {
+        browser.run(
+            "const { className } = document.activeElement; \
+             const row = document.activeElement.closest('.row'); \
+             return [row?.querySelector('.name').textContent, className.split(' ')[0]]",
+            &[],
+        )
+    };
+    let png = Picture::waves(30, 20).png();
+    it.choose(&[
+        ("a.png", &png),
+        ("b.png", &png),
+        ("c.png", b"no picture"),
+        ("d.png", &png[..50]),
+    ]);
+    it.until_states(&["done", "done", "failed", "failed"]);
+    assert_eq!(stops(".row"), [2, 2, 2, 2]);
+    browser.assert_says(&["S downloads", "Delete removes"]);
+    browser.run("document.querySelector('.thumb').focus()", &[]);
+    for (key, row, class) in [
+        (key::RIGHT, "a.png", "save"),
+        (key::RIGHT, "a.png", "remove"),
+        (key::DOWN, "b.png", "remove"),
+        (key::DOWN, "c.png", "remove"),
+        (key::UP, "b.png", "save"),
+    ] {
+        browser.press(&[key]);
+        assert_eq!(focused(), json!([row, class]));
+    }
+    browser.press(&['s']);
+    assert!(!browser.download("b.webp").is_empty());
+    browser.press(&[key::DELETE]);
+    assert_eq!(it.states().len(), 3);
+
+    browser.open("/tokens");
+    assert_eq!(stops(".tokens tbody tr"), [2]);
+    browser.run(
+        "document.querySelector('.tokens [type=submit]').focus()",
+        &[],
+    );
+    browser.until_copied(".tokens .copy", || {
+        browser.press(&[key::RIGHT]);
+        browser.press(&[key::ENTER]);
+    });
+}
+
+#[test]
+fn the_first_webp_takes_one_click_and_the_first_call_three() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    browser.open("/");
+    // One: the button of the dialog in which the picture is chosen. tests/browser/local.rs chooses one.
+    if !browser.all("#try").is_empty() {
+        assert!(browser.is_shown("[for=try-file]"));
+    }
+    browser.click("main a[href='/signup']");
+    browser.fill("input[name=email]", OWNER);
+    browser.fill("input[name=password]", PASSWORD);
+    browser.click("main button[type=submit]");
+    browser.wait_for_path("/dashboard");
+    browser.until_copied("[data-copy=curl]", || browser.click("[data-copy=curl]"));
+    // A field of one line has no line breaks; those of the command stand behind a backslash.
+    let command = pasted(&browser).replace('\\', "");
+    let folder = Folder::new();
+    let picture = Picture::waves(30, 20).png();
+    std::fs::write(folder.path.join("picture.png"), picture).expect("a new file");
+    let called = Command::new("sh")
+        .args(["-c", &command])
+        .current_dir(&folder.path)
+        .status();
+    assert!(called.expect("sh starts").success(), "{command}");
+    let webp = std::fs::read(folder.path.join("picture.webp")).expect("what curl saved");
+    assert_eq!(Picture::decode(&webp).width, 30);
 }

@@ -55,6 +55,7 @@ pub mod key {
     pub const UP: char = '\u{E013}';
     pub const RIGHT: char = '\u{E014}';
     pub const DOWN: char = '\u{E015}';
+    pub const DELETE: char = '\u{E017}';
 }
 
 impl Browser {

@@ -227,6 +227,7 @@
     part("cancel").hidden = !pending;
     part("retry").hidden = !["failed", "cancelled"].includes(state) || row.type === null;
     part("remove").hidden = pending;
+    part("remove").tabIndex = result || !part("retry").hidden ? -1 : 0;
     part("thumb").ariaPressed = String(row === compared);
   }
 
@@ -278,6 +279,25 @@
     if (row === compared) compare(rows.find((row) => row.result) ?? null);
     showAll();
   }
+
+  // Tab stops at a row's picture and at one of its buttons. The other keys are told above the rows.
+  $("rows").addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const row = event.target.closest(".row");
+    const buttons = (element) => [...element?.querySelectorAll("button:not([hidden])") ?? []];
+    const at = buttons(row).indexOf(event.target);
+    const { part } = rowOf.get(row);
+    const [next, click] = {
+      ArrowLeft: [buttons(row)[at - 1]], ArrowRight: [buttons(row)[at + 1]],
+      ArrowUp: [buttons(row.previousElementSibling).slice(0, at + 1).pop()],
+      ArrowDown: [buttons(row.nextElementSibling).slice(0, at + 1).pop()],
+      Delete: [null, part("remove")], s: [null, part("save")],
+    }[event.key] ?? [];
+    if (!next && !click) return;
+    event.preventDefault();
+    next?.focus();
+    if (click && !click.hidden) click.click();
+  });
 
   $("cancel-all").addEventListener("click", () => cancel(rows.filter(isPending)));
   $("retry-all").addEventListener("click", () => {

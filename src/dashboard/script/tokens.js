@@ -20,6 +20,23 @@
   if (details.open || preset) dialog.showModal();
 }
 
+// Tab stops at a token's first button and at its menu, and the arrow keys move between the buttons. The
+// field has nothing that those do not give.
+for (const field of all(".tokens .field")) {
+  const [text, ...buttons] = field.children;
+  const stop = (focused) => buttons.forEach((button) => { button.tabIndex = button === focused ? 0 : -1; });
+  text.tabIndex = -1;
+  field.role = "toolbar";
+  field.ariaLabel = text.ariaLabel;
+  stop(buttons[0]);
+  field.addEventListener("keydown", ({ key, target }) => {
+    const next = buttons[buttons.indexOf(target) + { ArrowLeft: -1, ArrowRight: 1 }[key]];
+    if (!next || target === text) return;
+    stop(next);
+    next.focus();
+  });
+}
+
 const search = document.getElementById("search");
 if (search) {
   const field = search.querySelector("input"), found = document.getElementById("found");
