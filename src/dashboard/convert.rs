@@ -157,6 +157,11 @@ fn compare_card() -> Markup {
                     }
                 }
             }
+            div.labels {
+                p.badge #before-label {}
+                p.working #working hidden { "Converting …" }
+                p.badge #after-label {}
+            }
             div.stage #stage tabindex="0" role="group" aria-label="The picture; arrow keys move it if it is zoomed, D shows what changed" {
                 div.layer { img #before alt="The picture before" draggable="false"; }
                 div.layer #after-layer { img #after alt="The picture after" draggable="false"; }
@@ -164,11 +169,6 @@ fn compare_card() -> Markup {
             }
             label.visually-hidden for="slider" { "How much of the picture before is shown" }
             input #slider type="range" min="0" max="100" value="50" step="1";
-            div.labels {
-                p.badge #before-label {}
-                p.working #working hidden { "Converting …" }
-                p.badge #after-label {}
-            }
             p.hint #difference-note role="status" hidden {}
             p.alert #compare-problem hidden {}
             div #placeholder hidden {

@@ -95,6 +95,10 @@ fn drop_zone(context: &PageContext<'_>) -> Markup {
     let [before, after] = SAMPLE_BYTES;
     html! {
         section.card.try #try data-module=(paths::BROWSER) {
+            div.labels {
+                p.badge #before-label { "JPEG · " (size(before)) }
+                p.badge #after-label { "WebP · " (size(after)) " · −" ((before - after) * 100 / before) " %" }
+            }
             div.stage #stage tabindex="0" role="group" aria-label="A picture before and after" {
                 div.layer { img #before src=(paths::SAMPLE) width="451" height="300" alt="A cat, as a JPEG" draggable="false"; }
                 div.layer { img #after src=(paths::SAMPLE_WEBP) width="451" height="300" alt="The same cat, as a WebP" draggable="false"; }
@@ -102,10 +106,6 @@ fn drop_zone(context: &PageContext<'_>) -> Markup {
             }
             label.visually-hidden for="slider" { "How much of the picture before is shown" }
             input #slider type="range" min="0" max="100" value="50" step="1";
-            div.labels {
-                p.badge #before-label { "JPEG · " (size(before)) }
-                p.badge #after-label { "WebP · " (size(after)) " · −" ((before - after) * 100 / before) " %" }
-            }
             p.choose {
                 input.visually-hidden #try-file type="file" accept=((context.picture_types)([true, false]));
                 label.button for="try-file" { "Try one of yours" }

@@ -1,11 +1,14 @@
 //! How much a page weighs, and how soon it is there.
 
+use crate::chromium::Options;
+use crate::converter::Converter;
 use crate::page::Browser;
 use crate::support::Server;
 use crate::support::picture::Picture;
 use crate::visitor;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 /// The most bytes of the first page with all that it loads, but for [`SAMPLES`].
 const FIRST_PAGE: u64 = 30_000;
@@ -154,4 +157,40 @@ fn figures(browser: &Browser, path: &str) -> [f64; 7] {
     browser.open(path);
     let figures: Value = browser.run_async(FIGURES, &[]);
     serde_json::from_value(figures).expect("seven numbers")
+}
+
+/// Pastes 1000 pictures, and remembers the longest time for which the page answered nobody.
+const PASTE: &str = "
+window.longest = 0;
+new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration);
+}).observe({ type: 'longtask' });
+const canvas = Object.assign(document.createElement('canvas'), { width: 640, height: 480 });
+const context = canvas.getContext('2d');
+const clipboardData = new DataTransfer();
+for (let at = 0; at < 1000; at += 1) {
+    context.fillStyle = `hsl(${at} 80% 50%)`;
+    context.fillRect(at % 640, 0, 40, 480);
+    const blob = await new Promise((resolve) => canvas.toBlob(resolve, 'image/jpeg'));
+    clipboardData.items.add(new File([blob], `picture ${at}.jpg`, { type: 'image/jpeg' }));
+}
+window.longest = 0;
+document.body.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));";
+
+/// Prints how long the page answers nobody at most while it converts 1000 pictures.
+#[test]
+#[ignore = "it measures, and so needs a machine of its own"]
+fn a_thousand_pictures() {
+    let Some(it) = Converter::start(&[], Options::default()) else {
+        return;
+    };
+    let began = Instant::now();
+    it.browser.run_async(PASTE, &[]);
+    it.until_settled();
+    let longest = it.browser.run("return window.longest", &[]);
+    let done = it.states().iter().filter(|state| *state == "done").count();
+    println!(
+        "{done} converted in {:.0} s; the longest task took {longest} ms",
+        began.elapsed().as_secs_f64()
+    );
 }

@@ -8,6 +8,7 @@
   const LONGEST_PAUSE = 60; // seconds between two tries while the server cannot be reached
   const MOST_KEPT = 8; // results of the compared picture
   const SETTLED = 300; // milliseconds without a change of the settings
+  const AT_ONCE = 40; // files that are added before the page may answer
 
   const $ = (id) => document.getElementById(id);
   const form = $("settings");
@@ -170,9 +171,20 @@
 
   const isPending = (row) => ["waiting", "uploading", "converting"].includes(row.state);
 
-  // Adds files, each with its path within a folder that was dropped.
-  function add(files) {
-    const added = [...files].map(([file, path]) => {
+  // Adds files, each with its path within a folder that was dropped; some at a time, so that the page
+  // answers meanwhile.
+  const incoming = [];
+  async function add(files) {
+    const isAdding = incoming.length > 0;
+    incoming.push(...files);
+    while (!isAdding && incoming.length) {
+      addSome(incoming.splice(0, AT_ONCE));
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+  }
+
+  function addSome(files) {
+    const added = files.map(([file, path]) => {
       const element = $("row-template").content.firstElementChild.cloneNode(true);
       const part = (name) => element.querySelector(name === "progress" ? name : "." + name);
       const row = { file, path, element, part, state: "waiting", detail: "", drops: 0, results: new Map() };
@@ -237,6 +249,7 @@
     const failed = rows.filter((row) => row.state === "failed");
     const [before, after] = [sum(done, (row) => row.file.size), sum(done, (row) => row.result.blob.size)];
     $("results").hidden = $("bar").hidden = !rows.length;
+    document.documentElement.classList.toggle("has-pictures", rows.length > 0);
     showFigures();
     $("sum").textContent = done.length === rows.length ? pictures(rows.length) : `${done.length} of ${pictures(rows.length)}`;
     if (done.length) $("sum").textContent += ` · ${size(before)} → ${size(after)} · ${percent(before, after)}`;
@@ -261,7 +274,7 @@
   // Removes all rows at once: one by one, each would be the compared one for a moment.
   function clear() {
     for (const row of rows) row.cancel?.();
-    rows.length = wantedThumbs.length = 0;
+    rows.length = incoming.length = wantedThumbs.length = 0;
     thumbnails.disconnect();
     $("rows").replaceChildren();
     goOn();
@@ -299,7 +312,10 @@
     if (click && !click.hidden) click.click();
   });
 
-  $("cancel-all").addEventListener("click", () => cancel(rows.filter(isPending)));
+  $("cancel-all").addEventListener("click", () => {
+    addSome(incoming.splice(0));
+    cancel(rows.filter(isPending));
+  });
   $("retry-all").addEventListener("click", () => {
     rows.filter((row) => row.state === "failed" && row.type !== null).forEach(wait);
     pump();
