@@ -8,7 +8,7 @@
   const LONGEST_PAUSE = 60; // seconds between two tries while the server cannot be reached
   const MOST_KEPT = 8; // results of the compared picture
   const SETTLED = 300; // milliseconds without a change of the settings
-  const AT_ONCE = 40; // files that are added before the page may answer
+  const AT_ONCE = 20; // files that are added before the page may answer
 
   const $ = (id) => document.getElementById(id);
   const form = $("settings");
