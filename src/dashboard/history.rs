@@ -15,8 +15,8 @@ use crate::store::{
 };
 use maud::{Markup, html};
 
-/// Conversions on one page.
-const ROWS: usize = 25;
+/// Conversions on one page, which takes less than 3,000 pixels on a phone.
+const ROWS: usize = 20;
 
 /// The usage and the history of an account, as far as they pass a filter.
 pub struct History {
@@ -176,7 +176,7 @@ fn conversions(
             }
         } @else {
             div.scroll tabindex="0" role="region" aria-label="Usage history" {
-                table.labelled {
+                table.labelled.history {
                     thead {
                         tr {
                             @if has_numbers { th.number { "No." } }
@@ -297,10 +297,8 @@ fn row(id: Option<EntryId>, entry: &UsageEntry, tokens: Option<&[TokenUsage]>) -
             td.number data-label="Saved" { (saved(entry.saved_percent())) }
             td.number data-label="Pixels" { (entry.width) " × " (entry.height) }
             td.number data-label="Quality" { (entry.quality) }
-            td data-label="Watermark" {
-                @if entry.watermark == WatermarkKind::None { "–" }
-                @else { (entry.watermark.name()) }
-            }
+            @if entry.watermark == WatermarkKind::None { td.none data-label="Watermark" { "–" } }
+            @else { td data-label="Watermark" { (entry.watermark.name()) } }
             td.number data-label="Took" { (entry.milliseconds) " ms" }
             @if let Some(tokens) = tokens {
                 td data-label="Token" { (token_name(tokens, entry.token)) }

@@ -2,7 +2,7 @@
 //! tokens, account and sessions by their forms.
 
 use crate::chromium::Options;
-use crate::page::{Browser, POLICY_IGNORED, key};
+use crate::page::{Browser, POLICY_IGNORED, Theme, key};
 use crate::support::Server;
 use crate::support::picture::Picture;
 use crate::visitor::{self, OWNER, PASSWORD};
@@ -378,4 +378,21 @@ fn the_token_is_copied_on_plain_http_too() {
     browser.click("#new-email");
     browser.press(&[key::CONTROL, 'v']);
     assert_eq!(browser.value("#new-email"), token);
+}
+
+#[test]
+fn on_a_phone_a_full_dashboard_is_short() {
+    let server = Server::start_with(&["--monthly-quota", "1000"]);
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    let token = visitor::sign_up(&browser);
+    for side in 1..=60 {
+        convert(&server, &token, "png", side);
+    }
+    browser.show_as(360, Theme::Light);
+    browser.open("/dashboard");
+    browser.screenshot("dashboard-full-360");
+    let height = browser.run("return document.documentElement.scrollHeight", &[]);
+    assert!(height.as_u64() <= Some(3000), "{height} pixels");
 }
