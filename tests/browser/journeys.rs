@@ -328,7 +328,7 @@ fn a_row_has_at_most_two_stops_and_keys_that_are_told() {
         browser.press(&[key]);
         assert_eq!(focused(), json!([row, class]));
     }
-    browser.press(&['s']);
+    browser.press(&['S']);
     assert!(!browser.download("b.webp").is_empty());
     browser.press(&[key::DELETE]);
     assert_eq!(it.states().len(), 3);
@@ -352,7 +352,7 @@ fn the_first_webp_takes_one_click_and_the_first_call_three() {
         return;
     };
     browser.open("/");
-    // One: the button of the dialog in which the picture is chosen. tests/browser/local.rs chooses one.
+    // One: the button of the dialog in which the picture is chosen.
     if !browser.all("#try").is_empty() {
         assert!(browser.is_shown("[for=try-file]"));
     }

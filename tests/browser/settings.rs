@@ -186,6 +186,7 @@ fn a_picture_may_have_settings_of_its_own() {
     };
     assert_eq!(browser.text("#own-choice"), "Only for first.png");
     browser.click("#own");
+    assert!(details()[0].ends_with("60 × 40 · own settings"));
     browser.fill("#p-width", "30");
     browser.until("the first picture alone is converted anew", || {
         let has = |at: usize, text: &str| details()[at].ends_with(text);

@@ -254,4 +254,27 @@ mod tests {
         let expected = b"RIFF\x50\0\0\0WEBPVP8X\x0A\0\0\0\x12\0\0\0\x01\0\0\x02\0\0ANIM\x06\0\0\0\0\0\0\0\x02\x01ANMF\x24\0\0\0abcdefghijklmnopALPH\x01\0\0\0\x09\0VP8 \x01\0\0\0\x07\0";
         assert_eq!(file, *expected);
     }
+    #[test]
+    fn memory_is_reserved_for_the_whole_file_at_once() {
+        let metadata = Metadata {
+            icc: Some(b"abc"),
+            exif: Some(b"defgh"),
+            xmp: Some(b"ij"),
+        };
+        let pixels = bitstream(Some(&[9; 5]), &[7; 1000], false);
+        let file = written((2, 2), &pixels, &metadata).expect("small");
+        assert_eq!(file.capacity(), file.len());
+        // A simple file has room for a `VP8X` chunk, which it does not have.
+        let file = written((2, 2), &bitstream(None, &[7; 1000], false), &NOTHING).expect("small");
+        assert_eq!(file.capacity(), file.len() + 18);
+
+        let mut animation = Animation::new((2, 3), 0, &NOTHING).expect("small");
+        let (before, _) = animation.length_and_capacity();
+        let size = Animation::frame_size(&pixels);
+        animation.reserve(size);
+        assert_eq!(animation.length_and_capacity(), (before, before + size));
+        animation.frame(&[0; 16], &pixels).expect("small");
+        let full = before + size;
+        assert_eq!(animation.length_and_capacity(), (full, full));
+    }
 }

@@ -123,6 +123,8 @@
   own.addEventListener("change", () => {
     compared.own = own.checked ? shared : undefined;
     showOwn();
+    show(compared);
+    showApply();
   });
 
   // Puts the settings of the compared picture into the fields, if they are not there.
@@ -305,7 +307,7 @@
       ArrowUp: [buttons(row.previousElementSibling).slice(0, at + 1).pop()],
       ArrowDown: [buttons(row.nextElementSibling).slice(0, at + 1).pop()],
       Delete: [null, part("remove")], s: [null, part("save")],
-    }[event.key] ?? [];
+    }[event.key.length === 1 ? event.key.toLowerCase() : event.key] ?? [];
     if (!next && !click) return;
     event.preventDefault();
     next?.focus();
