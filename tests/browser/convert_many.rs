@@ -12,7 +12,7 @@ const send = XMLHttpRequest.prototype.send;
 window.sent = 0;
 XMLHttpRequest.prototype.send = function (...body) { window.sent += 1; return send.apply(this, body); };";
 
-/// Pastes so many files with this content, or the picture of a canvas.
+/// Pastes so many files with this content, or the picture of a canvas, and waits for their rows.
 const PASTE: &str = "
 const [count, content] = arguments;
 const canvas = document.createElement('canvas');
@@ -21,7 +21,8 @@ const clipboardData = new DataTransfer();
 for (let at = 0; at < count; at += 1) {
     clipboardData.items.add(new File([content ?? picture], `picture ${at}.png`, { type: 'image/png' }));
 }
-document.body.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));";
+document.body.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+while (document.querySelectorAll('.row').length < count) await new Promise((resolve) => setTimeout(resolve, 20));";
 
 /// Puts the browser's own file system in place of the folder that people choose in a dialog.
 const CHOOSE_FOLDER: &str = "window.showDirectoryPicker = () => navigator.storage.getDirectory();";

@@ -175,7 +175,8 @@ for (let at = 0; at < 1000; at += 1) {
     clipboardData.items.add(new File([blob], `picture ${at}.jpg`, { type: 'image/jpeg' }));
 }
 window.longest = 0;
-document.body.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));";
+document.body.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+while (document.querySelectorAll('.row').length < 1000) await new Promise((resolve) => setTimeout(resolve, 20));";
 
 /// Prints how long the page answers nobody at most while it converts 1000 pictures.
 #[test]

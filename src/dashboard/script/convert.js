@@ -756,7 +756,11 @@
     }
   }
 
-  addEventListener("hashchange", () => location.hash.includes("=") && putSettings(location.hash.slice(1)));
+  // The address itself may be that of the settings before by now.
+  addEventListener("hashchange", ({ newURL }) => {
+    const { hash } = new URL(newURL);
+    if (hash.includes("=")) putSettings(hash.slice(1));
+  });
   putSettings(location.hash.includes("=") ? location.hash.slice(1) : localStorage.getItem("settings"));
   $("drop-hint").hidden = $("presets").hidden = false;
   $("copy-as").hidden = false;
