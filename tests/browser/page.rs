@@ -146,7 +146,18 @@ impl Browser {
     #[track_caller]
     pub fn open(&self, path: &str) {
         let url = format!("{}{path}", self.base_url);
+        let before = self.run("return [location.href, performance.timeOrigin]", &[]);
         self.must(self.chromium.post("url", &json!({"url": url})));
+        let address = before[0].as_str().and_then(|href| href.split('#').next());
+        if url.contains('#') && url.split('#').next() == address {
+            return; // to a section of the same page
+        }
+        // The driver's answer may come while the page before is still there.
+        let is_there =
+            "return document.readyState === 'complete' && performance.timeOrigin !== arguments[0]";
+        self.until(&format!("{path} is there"), || {
+            self.run(is_there, &[before[1].clone()]) == true
+        });
     }
 
     /// Opens an address outside of the service.
