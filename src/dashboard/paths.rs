@@ -90,7 +90,7 @@ paths! {
     BROWSER_WORKER = "/browser/worker.js";
     /// The picture that the start page shows before and after.
     SAMPLE = "/sample.jpg";
-    /// What the service makes of it.
+    /// The WebP that the service makes of that picture.
     SAMPLE_WEBP = "/sample.webp";
     /// The icon.
     ICON = "/icon.svg";

@@ -254,6 +254,7 @@ mod tests {
         let expected = b"RIFF\x50\0\0\0WEBPVP8X\x0A\0\0\0\x12\0\0\0\x01\0\0\x02\0\0ANIM\x06\0\0\0\0\0\0\0\x02\x01ANMF\x24\0\0\0abcdefghijklmnopALPH\x01\0\0\0\x09\0VP8 \x01\0\0\0\x07\0";
         assert_eq!(file, *expected);
     }
+
     #[test]
     fn memory_is_reserved_for_the_whole_file_at_once() {
         let metadata = Metadata {

@@ -112,9 +112,9 @@ impl Preset {
 
     /// The parameters as a query, fixed ones like the others.
     pub fn query(&self) -> String {
-        let pairs = self.parameters.iter().map(|parameter| {
-            let value = utf8_percent_encode(&parameter.value, NON_ALPHANUMERIC);
-            format!("{}={value}", parameter.name)
+        let pairs = self.pairs().map(|(name, value)| {
+            let value = utf8_percent_encode(value, NON_ALPHANUMERIC);
+            format!("{name}={value}")
         });
         pairs.collect::<Vec<_>>().join("&")
     }

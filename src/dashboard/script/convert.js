@@ -69,16 +69,6 @@
   // Those that every other picture would have, too: none is sent.
   const FINAL = ["quota_exceeded", "account_disabled", "token_missing", "token_invalid", "token_expired"];
 
-  const size = (bytes) => {
-    const units = ["B", "kB", "MB", "GB"];
-    let unit = 0;
-    while (bytes >= (unit ? 999.95 : 1000) && unit < 3) [bytes, unit] = [bytes / 1000, unit + 1];
-    return `${unit ? bytes.toFixed(1) : bytes}\u00a0${units[unit]}`;
-  };
-  const percent = (before, after) => {
-    const saved = Math.floor(100 - 100 * after / before);
-    return `${saved < 0 ? "+" : "−"}${Math.abs(saved)}\u00a0%`;
-  };
   const pictures = (count) => count === 1 ? "1 picture" : `${count} pictures`;
 
   function announce(text) {
@@ -97,12 +87,11 @@
   function changed() {
     settleFields();
     pair.isCropped = form.elements.fit.value === "cover";
-    const query = new URLSearchParams(parameters()).toString();
+    const query = givenQuery();
     if (hasOwn(compared)) compared.own = query;
     else shared = query;
     showSnippet();
     showApply();
-    offerPreset();
     clearTimeout(settling);
     settling = setTimeout(settled, SETTLED);
   }
@@ -131,7 +120,7 @@
   function showOwn() {
     $("own-name").textContent = compared?.path;
     own.checked = own.defaultChecked = hasOwn(compared); // a reset of the fields keeps it
-    const isPut = new URLSearchParams(parameters()).toString() !== settingsOf(compared);
+    const isPut = givenQuery() !== settingsOf(compared);
     if (isPut) putSettings(settingsOf(compared));
     return isPut;
   }

@@ -1,3 +1,18 @@
+// A size in the largest unit in which it is at least 1.
+function size(bytes) {
+  const units = ["B", "kB", "MB", "GB"];
+  let unit = 0;
+  while (bytes >= (unit ? 999.95 : 1000) && unit < 3) [bytes, unit] = [bytes / 1000, unit + 1];
+  return `${unit ? bytes.toFixed(1) : bytes}\u00a0${units[unit]}`;
+}
+
+const savedPercent = (before, after) => Math.floor(100 - 100 * after / before);
+
+function percent(before, after) {
+  const saved = savedPercent(before, after);
+  return `${saved < 0 ? "+" : "−"}${Math.abs(saved)}\u00a0%`;
+}
+
 // Two pictures in one stage, before and after: divided by a slider, zoomed and moved together.
 // `isCropped` if the picture after is a part of the one before, in its middle.
 const pair = { isCropped: false };

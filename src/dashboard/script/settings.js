@@ -22,6 +22,8 @@ function isGiven(field) {
 // Names and values of what is given.
 const parameters = () => namedFields().filter(isGiven).map(({ name, value }) => [name, value.replaceAll("\r\n", "\n")]);
 
+const givenQuery = () => new URLSearchParams(parameters()).toString();
+
 // The same text for the same parameters in any order.
 function sorted(parameters) {
   const query = new URLSearchParams(parameters);
@@ -43,6 +45,7 @@ function settleFields() {
   for (const follow of followers) follow();
   const now = sorted(parameters());
   for (const link of all("#presets a")) link.ariaCurrent = sorted(link.hash.slice(1)) === now ? "true" : null;
+  offerPreset();
 }
 
 // A slider beside each number from 0 to 100.
@@ -129,7 +132,6 @@ savePreset.addEventListener("click", () => addEventListener("focus", async () =>
   const found = page.getElementById("presets");
   if (found) document.getElementById("presets").replaceChildren(...found.children);
   settleFields();
-  offerPreset();
 }, { once: true }));
 
 // ---- Problems ----

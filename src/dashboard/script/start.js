@@ -6,8 +6,6 @@
   const [progress, result] = [$("try-progress"), $("try-result")];
   let controller = new AbortController();
 
-  const size = (bytes) => bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
-
   async function tryOut(file) {
     controller.abort();
     controller = new AbortController();
@@ -19,13 +17,13 @@
       const { convert } = await import(zone.dataset.module);
       const { bytes, info } = await convert(file, { signal, onProgress: (fraction) => { progress.value = fraction; } });
       const webp = new Blob([bytes], { type: info.type });
-      const saved = Math.round(100 - 100 * bytes.length / file.size);
+      const saved = savedPercent(file.size, bytes.length);
       pair.reset();
       pair.setSource(pair.before, file);
       pair.setSource(pair.after, webp);
       [pair.before.alt, pair.after.alt] = [`${file.name} before`, `${file.name} after`];
       $("before-label").textContent = `Before · ${size(file.size)}`;
-      $("after-label").textContent = `WebP · ${size(bytes.length)} · ${saved < 0 ? "+" : "−"}${Math.abs(saved)} %`;
+      $("after-label").textContent = `WebP · ${size(bytes.length)} · ${percent(file.size, bytes.length)}`;
       const link = document.createElement("a");
       link.href = pair.after.src;
       link.download = `${file.name.replace(/\.[^.]*$/, "") || "picture"}.webp`;
