@@ -81,9 +81,7 @@ impl Converter {
 
     #[track_caller]
     fn details(&self) -> Vec<String> {
-        let script =
-            "return [...document.querySelectorAll('.row .detail')].map((it) => it.textContent)";
-        serde_json::from_value(self.browser.run(script, &[])).expect("a list of texts")
+        self.browser.texts(".row .detail")
     }
 }
 
@@ -307,8 +305,11 @@ fn results_are_saved_into_a_folder_and_replace_nothing() {
 
     // Whoever closes the dialog, or may not write there.
     let refuse = |name: &str| {
-        let script = "window.showDirectoryPicker = async () => { throw new DOMException('It is not yours.', arguments[0]); }".replace("arguments[0]", &format!("'{name}'"));
-        browser.run(&script, &[]);
+        browser.run(
+            "const name = arguments[0]; \
+             window.showDirectoryPicker = async () => { throw new DOMException('It is not yours.', name); }",
+            &[json!(name)],
+        );
         browser.click("#folder");
     };
     refuse("AbortError");

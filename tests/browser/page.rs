@@ -145,7 +145,12 @@ impl Browser {
     /// Opens a path of the service, and waits until the page is there.
     #[track_caller]
     pub fn open(&self, path: &str) {
-        let url = format!("{}{path}", self.base_url);
+        self.open_elsewhere(&format!("{}{path}", self.base_url));
+    }
+
+    /// Opens an address, also outside of the service, and waits until the page is there.
+    #[track_caller]
+    pub fn open_elsewhere(&self, url: &str) {
         let before = self.run("return [location.href, performance.timeOrigin]", &[]);
         self.must(self.chromium.post("url", &json!({"url": url})));
         let address = before[0].as_str().and_then(|href| href.split('#').next());
@@ -155,15 +160,9 @@ impl Browser {
         // The driver's answer may come while the page before is still there.
         let is_there =
             "return document.readyState === 'complete' && performance.timeOrigin !== arguments[0]";
-        self.until(&format!("{path} is there"), || {
+        self.until(&format!("{url} is there"), || {
             self.run(is_there, &[before[1].clone()]) == true
         });
-    }
-
-    /// Opens an address outside of the service.
-    #[track_caller]
-    pub fn open_elsewhere(&self, url: &str) {
-        self.must(self.chromium.post("url", &json!({"url": url})));
     }
 
     /// Loads the page again.
@@ -258,6 +257,14 @@ impl Browser {
         let found = self.must(self.chromium.post("elements", &by));
         let found = found.as_array().expect("a list").iter();
         found.map(|value| self.element(value)).collect()
+    }
+
+    /// The texts of all elements by this selector, also of those that are not shown.
+    #[track_caller]
+    pub fn texts(&self, css: &str) -> Vec<String> {
+        let script =
+            "return [...document.querySelectorAll(arguments[0])].map((it) => it.textContent)";
+        serde_json::from_value(self.run(script, &[json!(css)])).expect("texts")
     }
 
     /// Whether there is such an element, and it is seen.

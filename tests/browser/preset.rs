@@ -70,11 +70,7 @@ fn settings_are_saved_as_the_preset_of_a_token_and_chosen_by_its_name() {
         return;
     };
     let browser = &it.browser;
-    let presets = || {
-        let script =
-            "return [...document.querySelectorAll('#presets a')].map((it) => it.textContent)";
-        serde_json::from_value::<Vec<String>>(browser.run(script, &[])).expect("texts")
-    };
+    let presets = || browser.texts("#presets a");
     let first = presets();
     assert!(!browser.is_shown("#save-preset"), "nothing is given");
     browser.fill("#p-watermark", "50 %\n© a");

@@ -179,11 +179,7 @@ fn a_picture_may_have_settings_of_its_own() {
     assert!(!browser.is_shown("#own-choice"), "with one picture");
     it.choose(&[("second.png", &picture), ("third.png", &picture)]);
     it.until_states(&["done"; 3]);
-    let details = || {
-        let script =
-            "return [...document.querySelectorAll('.row .detail')].map((it) => it.textContent)";
-        serde_json::from_value::<Vec<String>>(browser.run(script, &[])).expect("texts")
-    };
+    let details = || browser.texts(".row .detail");
     assert_eq!(browser.text("#own-choice"), "Only for first.png");
     browser.click("#own");
     assert!(details()[0].ends_with("60 × 40 · own settings"));

@@ -34,13 +34,6 @@ fn api(browser: &Browser, path: &str) -> Value {
     )
 }
 
-/// The texts of the elements by this selector.
-fn texts(browser: &Browser, css: &str) -> Vec<String> {
-    let script = "return [...document.querySelectorAll(arguments[0])].map((it) => it.textContent)";
-    let texts = browser.run(script, &[json!(css)]);
-    serde_json::from_value(texts).expect("texts")
-}
-
 #[test]
 fn the_first_conversion_appears_while_the_page_is_open() {
     let server = Server::start();
@@ -97,7 +90,7 @@ fn figures_and_charts_are_those_of_the_conversions() {
     let percent = (input - output) * 100 / input;
     assert!(totals.contains(&format!("{percent} %")), "{totals}");
 
-    let rows = texts(&browser, "#chart tbody tr");
+    let rows = browser.texts("#chart tbody tr");
     assert_eq!(rows.len(), 31);
     let day = today["day"].as_str().expect("a day");
     assert!(rows[0].starts_with(&format!("{day}3")), "{rows:?}");
@@ -110,7 +103,7 @@ fn figures_and_charts_are_those_of_the_conversions() {
         assert_eq!(browser.run(shown, &[]), json!([format!("plot {chart}")]));
     }
     browser.open("/dashboard?from=2026-01-01");
-    let months = texts(&browser, "#chart tbody tr");
+    let months = browser.texts("#chart tbody tr");
     assert!(months.len() >= 10, "{months:?}");
     assert!(
         months[0].starts_with(&format!("{}3", &day[..7])),
@@ -118,10 +111,10 @@ fn figures_and_charts_are_those_of_the_conversions() {
     );
     browser.click(".presets a");
     browser.until("there are changes", || {
-        texts(&browser, "#totals .change") == ["none before"; 4]
+        browser.texts("#totals .change") == ["none before"; 4]
     });
     browser.open("/dashboard");
-    let shares = texts(&browser, "#by-format tbody td:first-child");
+    let shares = browser.texts("#by-format tbody td:first-child");
     assert_eq!(shares, ["png", "bmp"]);
 
     // The bar of today is as high as the chart of up to 3 in steps of 1; the others are none.
@@ -161,12 +154,12 @@ fn filters_hold_for_charts_history_and_export() {
         &[],
     );
     browser.wait_for_text("1 conversion of this filter");
-    assert_eq!(texts(&browser, "#history tbody tr").len(), 1);
-    let days = texts(&browser, "#chart tbody tr:first-child td:nth-child(2)");
+    assert_eq!(browser.texts("#history tbody tr").len(), 1);
+    let days = browser.texts("#chart tbody tr:first-child td:nth-child(2)");
     assert_eq!(days, ["1"]);
     browser.click(".presets a");
     browser.until("seven days are shown", || {
-        texts(&browser, "#chart tbody tr").len() == 7
+        browser.texts("#chart tbody tr").len() == 7
     });
     let path = browser.path();
     assert!(
@@ -237,7 +230,7 @@ fn times_are_local_with_utc_on_hover() {
         assert_eq!(title, format!("{local} here, {utc}"), "{path}");
     }
     browser.open("/dashboard");
-    let days = texts(&browser, ".filter label");
+    let days = browser.texts(".filter label");
     assert!(days[0].contains("UTC"), "days are those of UTC: {days:?}");
 }
 
@@ -256,7 +249,11 @@ fn without_script_times_are_utc() {
     let seen = browser.find("#history time");
     let utc = seen.attribute("datetime").expect("it has one");
     assert_eq!(seen.text(), utc.replace('T', " ").trim_end_matches('Z'));
-    assert!(texts(&browser, "#history th").contains(&"Time (UTC)".to_owned()));
+    assert!(
+        browser
+            .texts("#history th")
+            .contains(&"Time (UTC)".to_owned())
+    );
 }
 
 #[test]
