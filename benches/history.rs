@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use towebp::store::{
-    AccountId, Days, EntryId, FailureFilter, Page, Period, Settings, Store, TokenNumber,
+    AccountId, Days, EntryId, FailureFilter, Page, Period, RequestId, Settings, Store, TokenNumber,
     UsageEntry, UsageFilter, WatermarkKind,
 };
 
@@ -102,6 +102,7 @@ fn entry(number: u64, time: SystemTime) -> UsageEntry {
         quality: 85,
         watermark: WatermarkKind::None,
         milliseconds: 17,
+        request: RequestId(number.into()),
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use towebp::store::{
-    AccountId, PostgresSettings, Settings, Store, TokenNumber, UsageEntry, WatermarkKind,
+    AccountId, PostgresSettings, RequestId, Settings, Store, TokenNumber, UsageEntry, WatermarkKind,
 };
 
 /// Accounts that the entries are spread over, unless they are all of one.
@@ -274,6 +274,7 @@ fn entry() -> UsageEntry {
         quality: 85,
         watermark: WatermarkKind::None,
         milliseconds: 9,
+        request: RequestId(9),
     }
 }
 

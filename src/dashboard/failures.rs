@@ -3,7 +3,7 @@
 use super::history_view::HistoryView;
 use super::paths;
 use super::units::{size, time};
-use crate::store::{Failure, Page, TokenUsage, token_name};
+use crate::store::{EntryId, Failure, Page, TokenUsage, token_name};
 use maud::{Markup, html};
 
 /// Failed conversions on one page.
@@ -58,7 +58,7 @@ const ADVICE: [(&str, &str); 16] = [
     ),
     (
         "internal_error",
-        "Tell the operator the number of the request.",
+        "Tell the operator the name of the request.",
     ),
 ];
 
@@ -133,10 +133,11 @@ pub fn failures_card(
                             tr {
                                 th { "Time (UTC)" } th { "Reason" } th.number { "Status" } th.number { "In" }
                                 @if tokens.is_some() { th { "Token" } }
+                                th { "Request" }
                             }
                         }
                         tbody {
-                            @for (_, failure) in &page.entries { (failure_row(failure, tokens, reason)) }
+                            @for (id, failure) in &page.entries { (failure_row(view, *id, failure, tokens, reason)) }
                         }
                     }
                 }
@@ -153,12 +154,14 @@ pub fn failures_card(
 }
 
 fn failure_row(
+    view: &HistoryView,
+    id: EntryId,
     failure: &Failure,
     tokens: Option<&[TokenUsage]>,
     reason: fn(&str) -> Option<&'static str>,
 ) -> Markup {
     html! {
-        tr {
+        tr id={ "request-" (failure.request) } {
             td.when data-label="Time (UTC)" { (time(failure.time)) }
             td.reason data-label="Reason" {
                 (reason_of(failure, reason))
@@ -167,6 +170,9 @@ fn failure_row(
             td.number data-label="In" { (size(failure.input_bytes)) }
             @if let Some(tokens) = tokens {
                 td data-label="Token" { (token_name(tokens, failure.token)) }
+            }
+            td data-label="Request" {
+                a.request href=(view.failure(id, failure.request)) { code { (failure.request) } }
             }
         }
     }
@@ -183,7 +189,6 @@ fn reason_of(failure: &Failure, reason: fn(&str) -> Option<&'static str>) -> Mar
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::EntryId;
 
     #[test]
     fn failures_are_grouped_by_their_codes() {

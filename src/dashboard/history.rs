@@ -184,9 +184,10 @@ fn conversions(
                             th.number { "In" } th.number { "Out" } th.number { "Saved" }
                             th.number { "Pixels" } th.number { "Quality" } th { "Watermark" } th.number { "Took" }
                             @if tokens.is_some() { th { "Token" } }
+                            th { "Request" }
                         }
                     }
-                    tbody { @for (id, entry) in &page.entries { (row(has_numbers.then_some(*id), entry, tokens)) } }
+                    tbody { @for (id, entry) in &page.entries { (row(view, has_numbers, *id, entry, tokens)) } }
                 }
             }
         }
@@ -286,10 +287,16 @@ fn names(tokens: &[TokenUsage]) -> Vec<&str> {
 
 /// One row of the history. On narrow screens each cell shows its own label in place of the
 /// column's head.
-fn row(id: Option<EntryId>, entry: &UsageEntry, tokens: Option<&[TokenUsage]>) -> Markup {
+fn row(
+    view: &HistoryView,
+    has_number: bool,
+    id: EntryId,
+    entry: &UsageEntry,
+    tokens: Option<&[TokenUsage]>,
+) -> Markup {
     html! {
-        tr {
-            @if let Some(id) = id { td.number data-label="No." { (id) } }
+        tr id={ "request-" (entry.request) } {
+            @if has_number { td.number data-label="No." { (id) } }
             td.when data-label="Time (UTC)" { (time(entry.time)) }
             td data-label="Format" { (entry.format) }
             td.number data-label="In" { (size(entry.input_bytes)) }
@@ -302,6 +309,9 @@ fn row(id: Option<EntryId>, entry: &UsageEntry, tokens: Option<&[TokenUsage]>) -
             td.number data-label="Took" { (entry.milliseconds) " ms" }
             @if let Some(tokens) = tokens {
                 td data-label="Token" { (token_name(tokens, entry.token)) }
+            }
+            td data-label="Request" {
+                a.request href=(view.entry(id, entry.request)) { code { (entry.request) } }
             }
         }
     }
@@ -334,8 +344,8 @@ mod tests {
         let failures =
             |tokens| failures_card(&view, &failures, &failures, tokens, |_| None).into_string();
         for (text, of_one, columns) in [
-            (history(Some(&tokens)), history(None), 11),
-            (failures(Some(&tokens)), failures(None), 9),
+            (history(Some(&tokens)), history(None), 12),
+            (failures(Some(&tokens)), failures(None), 10),
         ] {
             let between = |start: &str, end: char| -> Vec<String> {
                 let parts = text.split(start).skip(1);

@@ -1,7 +1,7 @@
 //! The shown part of the history, and links to other parts.
 
 use super::paths;
-use crate::store::{EntryId, FilterTexts};
+use crate::store::{EntryId, FilterTexts, RequestId};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The most pages that an address has the way back to.
@@ -51,6 +51,22 @@ impl HistoryView {
     /// The history, with more parameters.
     pub(super) fn page(&self, more: &[(&str, &str)]) -> String {
         self.link(paths::DASHBOARD, more) + "#history"
+    }
+
+    /// The row of an entry, as the first one of its page.
+    pub(super) fn entry(&self, id: EntryId, request: RequestId) -> String {
+        self.row("before", id, request)
+    }
+
+    /// The row of a failed conversion, as the first one of its page.
+    pub(super) fn failure(&self, id: EntryId, request: RequestId) -> String {
+        self.row("failed_before", id, request)
+    }
+
+    fn row(&self, name: &str, EntryId(id): EntryId, request: RequestId) -> String {
+        let after = EntryId(id.saturating_add(1)).to_string();
+        let page = self.link(paths::DASHBOARD, &[(name, &after)]);
+        format!("{page}#request-{request}")
     }
 
     /// The page with the entries before these.
@@ -125,6 +141,19 @@ mod tests {
             "/dashboard?from=2026%2D10%2D01&token_name=a%20%26%20b#usage"
         );
         assert_eq!(HistoryView::default().page(&[]), "/dashboard#history");
+    }
+
+    #[test]
+    fn a_row_is_the_first_one_of_the_page_that_its_link_leads_to() {
+        let view = HistoryView::default();
+        let request = RequestId(0xabc);
+        let entry = view.entry(EntryId(7), request);
+        assert_eq!(entry, format!("/dashboard?before=8#request-{request}"));
+        let failure = view.failure(EntryId(7), request);
+        assert!(
+            failure.starts_with("/dashboard?failed_before=8#"),
+            "{failure}"
+        );
     }
 
     #[test]

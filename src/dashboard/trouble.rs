@@ -4,6 +4,7 @@
 use super::document::{Viewer, card};
 use super::duration::duration;
 use super::paths;
+use crate::store::RequestId;
 use maud::{Markup, html};
 
 /// A request that could not be answered as intended.
@@ -19,7 +20,7 @@ pub struct Trouble<'a> {
     /// Seconds after which it is worth trying again, if that is known.
     pub retry_after: Option<u64>,
     /// The id by which the operator finds the request in the log.
-    pub request_id: &'a str,
+    pub request_id: RequestId,
     /// Where it may be tried again.
     pub again: Again,
 }
@@ -89,7 +90,7 @@ words! {
         "Open the page by the links below.";
     "internal_error": "Something went wrong here",
         "It is a fault of the server, not yours. Try again. If it happens again, tell the server's operator the \
-         number of the request, which stands below.";
+         name of the request, which stands below.";
     "not_ready": "The server is not ready",
         "It cannot convert or save anything at the moment.";
 }
@@ -147,7 +148,7 @@ mod tests {
             title: "The title of the API",
             detail: "Its <detail>.",
             retry_after,
-            request_id: "0f1e2d",
+            request_id: RequestId(0x0f1e_2d3c_4b5a_6978_8796_a5b4_c3d2_e1f0),
             again,
         };
         trouble(&page).into_string()
@@ -186,7 +187,10 @@ mod tests {
         );
         has(
             &page(500, "internal_error", None, Again::Nowhere),
-            &["tell the server's operator", "Request <code>0f1e2d</code>"],
+            &[
+                "tell the server's operator",
+                "Request <code>0f1e2d3c4b5a69788796a5b4c3d2e1f0</code>",
+            ],
             &["href=\"\""],
         );
         has(

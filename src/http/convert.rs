@@ -14,7 +14,9 @@ use super::state::AppState;
 use super::watermark_fetch::WatermarkFetch;
 use crate::admission::{Need, PendingReservation, QuotaGuard};
 use crate::front::{ByteQueue, Preparation, Waker};
-use crate::store::{AccountId, Caller, RecordError, TokenNumber, UsageEntry, WatermarkKind};
+use crate::store::{
+    AccountId, Caller, RecordError, RequestId, TokenNumber, UsageEntry, WatermarkKind,
+};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -552,7 +554,7 @@ fn convert(
     reservation.finish(sent.body.len() as u64);
 
     let entry = usage_entry(
-        (state.store.now(), caller.token),
+        (state.store.now(), caller.token, request.id),
         &conversion.params,
         format,
         original_bytes,
@@ -709,7 +711,7 @@ fn wrong_format_in_form(declared: Format, found: Format) -> Problem {
 }
 
 fn usage_entry(
-    (time, token): (SystemTime, TokenNumber),
+    (time, token, request): (SystemTime, TokenNumber, RequestId),
     params: &Params,
     format: Format,
     input_bytes: u64,
@@ -735,6 +737,7 @@ fn usage_entry(
             (Some(_), Some(_)) => WatermarkKind::Both,
         },
         milliseconds: u32::try_from(spent.as_millis()).unwrap_or(u32::MAX),
+        request,
     }
 }
 

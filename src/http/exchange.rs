@@ -3,12 +3,13 @@
 
 use super::metrics::Metrics;
 use super::problem::{Kind, Problem};
-use super::request::{Request, RequestId};
+use super::request::Request;
 use super::response::{Response, TextParts};
 use super::routes::{self, Route};
 use super::state::AppState;
 use super::{cors, failures};
 use crate::front::{self, PartFailed, Reply};
+use crate::store::RequestId;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -68,7 +69,7 @@ pub fn finish(
     log(request, &response, &state.metrics);
     let settings = &state.settings;
     let warning = route.and_then(|route| route.warning(request));
-    let response = response.for_request(&request.id, warning, settings.is_behind_tls());
+    let response = response.for_request(request.id, warning, settings.is_behind_tls());
     let response = if route.is_some_and(Route::is_for_programs) {
         cors::allow(response, &settings.allowed_origins, request)
     } else {
@@ -80,13 +81,13 @@ pub fn finish(
         headers: response.headers,
         body: response.body,
         due: response.due,
-        parts: parts.map(|parts| to_front(parts, request.id.clone(), state.metrics.clone())),
+        parts: parts.map(|parts| to_front(parts, request.id, state.metrics.clone())),
     }
 }
 
 fn log(request: &Request, response: &Response, metrics: &Metrics) {
     if let Some(cause) = &response.cause {
-        log::error!(id = request.id.as_str(); "{cause}");
+        log::error!(id:% = request.id; "{cause}");
     }
     let spent = request.started.map_or(Duration::ZERO, |at| at.elapsed());
     let tenths = (spent.as_secs_f64() * 10_000.0).round();
@@ -96,7 +97,7 @@ fn log(request: &Request, response: &Response, metrics: &Metrics) {
     };
     metrics.answered(response.status, request.received, sent as u64);
     log::info!(
-        id = request.id.as_str(),
+        id:% = request.id,
         method = request.loggable_method(),
         path = request.loggable_path(),
         status = response.status,
@@ -111,7 +112,7 @@ fn log(request: &Request, response: &Response, metrics: &Metrics) {
 /// The further parts of a response, counted; a failure is logged, and ends the response.
 fn to_front(mut parts: TextParts, id: RequestId, metrics: Metrics) -> front::Parts {
     let failed = move |cause: &str| {
-        log::error!(id = id.as_str(); "a response broke off: {cause}");
+        log::error!(id:% = id; "a response broke off: {cause}");
         Err(PartFailed)
     };
     Box::new(std::iter::from_fn(move || {

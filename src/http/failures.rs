@@ -57,6 +57,7 @@ pub fn note(
         status: row.status,
         code: row.code.to_owned(),
         input_bytes: received.unwrap_or(request.announced),
+        request: request.id,
     };
     state.store.record_failure(caller.account, failure);
 }
@@ -129,6 +130,7 @@ csv::row! {
         code: &'a str,
         input_bytes: u64,
         token: &'a str,
+        request_id: String,
     }
 }
 
@@ -141,6 +143,7 @@ impl<'a> Entry<'a> {
             code: &failure.code,
             input_bytes: failure.input_bytes,
             token: token_name(tokens, failure.token),
+            request_id: failure.request.to_string(),
         }
     }
 }
@@ -148,7 +151,7 @@ impl<'a> Entry<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::TokenNumber;
+    use crate::store::{RequestId, TokenNumber};
     use std::time::{Duration, SystemTime};
 
     #[test]
@@ -159,12 +162,13 @@ mod tests {
             status: 413,
             code: "body_too_large".to_owned(),
             input_bytes: 99,
+            request: RequestId(0xabc),
         };
         let tokens = [TokenUsage::example(0, "-1")];
         let mut text = String::new();
         Entry::new(EntryId(4), &failure, &tokens).push_csv(&mut text);
-        let row = "4,2023-11-14T22:13:20.123Z,413,body_too_large,99,\"'-1\"\r\n";
+        let row = "4,2023-11-14T22:13:20.123Z,413,body_too_large,99,\"'-1\",00000000000000000000000000000abc\r\n";
         assert_eq!(text, row);
-        assert_eq!(Entry::COLUMNS.len(), 6);
+        assert_eq!(Entry::COLUMNS.len(), 7);
     }
 }

@@ -284,7 +284,7 @@ pub fn problem(request: &Request, methods: &str, problem: Problem) -> Response {
         title: row.title,
         detail: &problem.detail,
         retry_after: problem.retry_after,
-        request_id: request.id.as_str(),
+        request_id: request.id,
         again,
     });
     with_problem_headers(html(row.status, markup.into_string(), false), problem)

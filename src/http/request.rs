@@ -1,7 +1,7 @@
 //! A request as the handlers see it: plain data.
 
 use super::pairs::{self, Pairs};
-use std::fmt;
+use crate::store::RequestId;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -142,31 +142,6 @@ impl Request {
     }
 }
 
-/// Names one request: 128 random bits. The response carries it, so one must not be guessed from
-/// another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestId(String);
-
-impl RequestId {
-    fn random() -> RequestId {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes)
-            .expect("the secret was drawn from the same source at the start");
-        RequestId(format!("{:032x}", u128::from_be_bytes(bytes)))
-    }
-
-    /// 32 hexadecimal digits.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,21 +181,5 @@ mod tests {
             "/convert/"
         );
         assert_eq!(request("/a\u{1b}[2J\nb", &[]).loggable_path(), "/a");
-    }
-
-    #[test]
-    fn request_ids_tell_nothing_of_each_other() {
-        let ids: Vec<u128> = (0..64)
-            .map(|_| {
-                let id = request("/", &[]).id;
-                assert_eq!(id.as_str().len(), 32, "{id}");
-                u128::from_str_radix(id.as_str(), 16).expect("hexadecimal digits")
-            })
-            .collect();
-        // No bit is the same in all: 64 equal ones come up once in 10 to the 17 runs.
-        let (and, or) = ids
-            .iter()
-            .fold((u128::MAX, 0), |(and, or), id| (and & id, or | id));
-        assert_eq!((and, or), (0, u128::MAX), "{and:032x} {or:032x}");
     }
 }

@@ -1,9 +1,9 @@
 //! A response as the handlers give it: plain data, handed to the front by [`super::exchange`].
 
 use super::problem::{Problem, ProblemRow};
-use super::request::RequestId;
 use crate::admission::Reservation;
 use crate::dashboard::paths;
+use crate::store::RequestId;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -76,9 +76,9 @@ impl Response {
     /// Adds the headers that every response has: the request's id, which parameters were probably
     /// mistyped, and, where browsers reach the service by https, that they shall not try it without
     /// for a year (RFC 6797). Subdomains are left alone: they may be somebody else's.
-    pub fn for_request(self, id: &RequestId, warning: Option<String>, is_https: bool) -> Response {
+    pub fn for_request(self, id: RequestId, warning: Option<String>, is_https: bool) -> Response {
         let transport = is_https.then_some("max-age=31536000");
-        self.header("X-Request-Id", id.as_str())
+        self.header("X-Request-Id", &id.to_string())
             .header_if("X-Towebp-Warning", warning)
             .header_if("Strict-Transport-Security", transport)
     }

@@ -2,6 +2,7 @@
 //! headers for pages of other origins come from it. Headers of every HTTP server (`Date`,
 //! `Content-Length` ...) and headers that only browsers read are left out.
 
+use crate::store::RequestId;
 use HeaderValue::{Number, Text, Whole, Word};
 use std::sync::LazyLock;
 
@@ -114,7 +115,7 @@ headers! {
     "Cache-Control": always On::All,
         Text("^(private, no-store|no-store|max-age=[0-9]+)$"), "private, no-store",
         "`private, no-store`; of errors `no-store`, of the description of the API `max-age=300`";
-    "X-Request-Id": always On::All, Text("^[0-9a-f]{32}$"), "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+    "X-Request-Id": always On::All, Text(RequestId::PATTERN), "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
         "32 random hexadecimal digits that name the request, also in the server's log; errors have it, too";
     "X-Towebp-Warning": sometimes On::All,
         Text("^unknown parameter "), "unknown parameter \"qualty\", did you mean \"quality\"?",

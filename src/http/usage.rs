@@ -436,6 +436,7 @@ csv::row! {
         watermark: &'static str,
         milliseconds: u32,
         token: &'a str,
+        request_id: String,
     }
 }
 
@@ -453,6 +454,7 @@ impl<'a> Entry<'a> {
             watermark: entry.watermark.name(),
             milliseconds: entry.milliseconds,
             token: token_name(tokens, entry.token),
+            request_id: entry.request.to_string(),
         }
     }
 }
@@ -478,7 +480,7 @@ fn number(query: &Pairs, name: &'static str) -> Result<Option<u64>, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{TokenNumber, WatermarkKind};
+    use crate::store::{RequestId, TokenNumber, WatermarkKind};
     use std::time::Duration;
 
     fn entry() -> UsageEntry {
@@ -493,6 +495,7 @@ mod tests {
             quality: 85,
             watermark: WatermarkKind::Text,
             milliseconds: 7,
+            request: RequestId(0xabc),
         }
     }
 
@@ -506,7 +509,8 @@ mod tests {
             let mut text = String::new();
             Entry::new(EntryId(4), &entry(), &tokens(name)).push_csv(&mut text);
             let row = "4,2023-11-14T22:13:20.123Z,png,1000,100,30,20,85,text,7";
-            assert_eq!(text, format!("{row},{written}\r\n"));
+            let request = entry().request;
+            assert_eq!(text, format!("{row},{written},{request}\r\n"));
         }
     }
 
@@ -528,7 +532,7 @@ mod tests {
             })
         };
         let columns = "id,time,format,input_bytes,output_bytes,width,height,quality,watermark,\
-                       milliseconds,token\r\n";
+                       milliseconds,token,request_id\r\n";
         let (mut before, mut expected, mut parts) = (None, ROWS, 0);
         loop {
             let (text, next) = CSV

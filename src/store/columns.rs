@@ -5,6 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use super::clock::{from_milliseconds, to_milliseconds};
 use super::failure::Failure;
+use super::request_id::RequestId;
 use super::rows::AccountRow;
 use super::session::{Browser, SessionTimes, StoredSession};
 use super::token::{ApiToken, Limits, PreviousText, Restrictions, TokenSettings};
@@ -25,14 +26,15 @@ pub type RestrictionColumns = (u64, Option<u64>, Option<u32>);
 /// Account, beginning, last use, end, latest end, the browser's name and its network.
 pub type SessionColumns<'a> = (u64, u64, u64, u64, u64, &'a str, &'a str);
 
-/// Time, bytes in, bytes out, width, height, milliseconds, token, quality, watermark, format.
-pub type EntryColumns<'a> = (u64, u64, u64, u32, u32, u32, u32, u8, u8, &'a str);
+/// Time, bytes in, bytes out, width, height, milliseconds, token, quality, watermark, request,
+/// format.
+pub type EntryColumns<'a> = (u64, u64, u64, u32, u32, u32, u32, u8, u8, u128, &'a str);
 
 /// Conversions, bytes in, bytes out.
 pub type TotalColumns = (u64, u64, u64);
 
-/// Time, bytes, token, status, code.
-pub type FailureColumns<'a> = (u64, u64, u32, u16, &'a str);
+/// Time, bytes, token, status, request, code.
+pub type FailureColumns<'a> = (u64, u64, u32, u16, u128, &'a str);
 
 /// The columns of an account, without its number.
 pub fn of_account(row: &AccountRow) -> AccountColumns<'_> {
@@ -171,6 +173,7 @@ pub fn of_entry(entry: &UsageEntry) -> EntryColumns<'_> {
         entry.token.0,
         entry.quality,
         entry.watermark as u8,
+        entry.request.0,
         &entry.format,
     )
 }
@@ -178,7 +181,7 @@ pub fn of_entry(entry: &UsageEntry) -> EntryColumns<'_> {
 /// The entry with these columns; `None` if there is no watermark kind of its number.
 pub fn entry(columns: EntryColumns<'_>) -> Option<UsageEntry> {
     let (time, input_bytes, output_bytes, width, height, milliseconds, ..) = columns;
-    let (.., token, quality, watermark, format) = columns;
+    let (.., token, quality, watermark, request, format) = columns;
     Some(UsageEntry {
         time: from_milliseconds(time),
         token: TokenNumber(token),
@@ -190,6 +193,7 @@ pub fn entry(columns: EntryColumns<'_>) -> Option<UsageEntry> {
         quality,
         watermark: WatermarkKind::from_number(watermark)?,
         milliseconds,
+        request: RequestId(request),
     })
 }
 
@@ -214,18 +218,21 @@ pub fn of_failure(failure: &Failure) -> FailureColumns<'_> {
         failure.input_bytes,
         failure.token.0,
         failure.status,
+        failure.request.0,
         &failure.code,
     )
 }
 
 /// The failed conversion with these columns.
-pub fn failure((time, input_bytes, token, status, code): FailureColumns<'_>) -> Failure {
+pub fn failure(columns: FailureColumns<'_>) -> Failure {
+    let (time, input_bytes, token, status, request, code) = columns;
     Failure {
         time: from_milliseconds(time),
         token: TokenNumber(token),
         status,
         code: code.to_owned(),
         input_bytes,
+        request: RequestId(request),
     }
 }
 
@@ -244,9 +251,9 @@ mod tests {
     #[test]
     fn every_watermark_kind_comes_back_from_its_number() {
         for number in 0..4 {
-            let entry = entry((1, 2, 3, 4, 5, 6, 7, 8, number, "png")).unwrap();
-            assert_eq!(of_entry(&entry), (1, 2, 3, 4, 5, 6, 7, 8, number, "png"));
+            let columns = (1, 2, 3, 4, 5, 6, 7, 8, number, 9, "png");
+            assert_eq!(of_entry(&entry(columns).unwrap()), columns);
         }
-        assert_eq!(entry((1, 2, 3, 4, 5, 6, 7, 8, 4, "png")), None);
+        assert_eq!(entry((1, 2, 3, 4, 5, 6, 7, 8, 4, 9, "png")), None);
     }
 }

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use super::request_id::RequestId;
 use super::token_number::TokenNumber;
 use super::usage::Days;
 
@@ -12,7 +13,7 @@ use super::usage::Days;
 pub const FAILURE_DAYS: u32 = 30;
 
 /// The most failed conversions that are kept of one account; the oldest ones are removed. At some
-/// 60 bytes each, failures cannot fill the disk.
+/// 80 bytes each, failures cannot fill the disk.
 pub const MAX_FAILURES: u64 = 10_000;
 
 /// A failed conversion, as it is stored. Its query is not stored, since it may name pictures and
@@ -30,6 +31,8 @@ pub struct Failure {
     /// The size of the body in bytes: of what arrived, or as the head announced it; 0 if it is not
     /// known.
     pub input_bytes: u64,
+    /// Its request, which the response named as well.
+    pub request: RequestId,
 }
 
 /// A filter of failed conversions; all pass by default.

@@ -231,8 +231,6 @@ fn is_steady(from: u64, to: u64, passed: Duration) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::token_number::TokenNumber;
-    use std::time::SystemTime;
 
     impl Janitor {
         /// Removes all rows that are too old now.
@@ -242,13 +240,7 @@ mod tests {
     }
 
     fn failure() -> Failure {
-        Failure {
-            time: SystemTime::UNIX_EPOCH,
-            token: TokenNumber::DEFAULT,
-            status: 400,
-            code: "body_empty".to_owned(),
-            input_bytes: 0,
-        }
+        Failure::example(400, "body_empty")
     }
 
     #[test]

@@ -620,5 +620,6 @@ pub(crate) fn entry(i: u64) -> UsageEntry {
         quality: 85,
         watermark: WatermarkKind::Text,
         milliseconds: 12,
+        request: RequestId(u128::MAX - u128::from(i)),
     }
 }

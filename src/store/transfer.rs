@@ -26,7 +26,7 @@ use super::rows::{Row, Tally};
 const REPORT_EVERY: u64 = 1000;
 
 /// The number of the form of the stream.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 /// The most bytes of a line: a token's preset and a password's hash have some kilobytes.
 const MAX_LINE: u64 = 64 << 10;

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use super::clock;
+use super::request_id::RequestId;
 use super::token_number::TokenNumber;
 
 /// One successful conversion, as it is stored.
@@ -32,6 +33,8 @@ pub struct UsageEntry {
     pub watermark: WatermarkKind,
     /// How long it took, from the first byte read until the entry was made, in milliseconds.
     pub milliseconds: u32,
+    /// Its request, which the response named as well.
+    pub request: RequestId,
 }
 
 /// Day (UTC) counted from the epoch, token and input format.

@@ -57,6 +57,50 @@ fn the_first_conversion_appears_while_the_page_is_open() {
 }
 
 #[test]
+fn a_row_is_found_by_the_name_that_its_response_had() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    let token = visitor::sign_up(&browser);
+    let name = |body: Vec<u8>| {
+        let answer = server
+            .request("POST", &format!("/convert?token={token}"))
+            .header("Content-Type", "image/png")
+            .body(body)
+            .send();
+        answer.header("x-request-id").expect("a name").to_owned()
+    };
+    for (list, body) in [
+        ("#history", Picture::waves(20, 10).png()),
+        ("#failures", b"no picture".to_vec()),
+    ] {
+        let [older, newest] = [body.clone(), body].map(name);
+        browser.until("both are listed", || {
+            browser.open("/dashboard");
+            browser.all(&format!("{list} .request")).len() == 2
+        });
+        let link = format!("#request-{older} .request");
+        browser.run(
+            "document.querySelector('#failures details')?.setAttribute('open', '')",
+            &[],
+        );
+        let width = || browser.find(&link).property("clientWidth").parse::<u32>();
+        let short = width().expect("a number");
+        browser.click(&link);
+        browser.until("the row is the one of the address", || {
+            browser.all("tr:target").len() == 1
+        });
+        assert_eq!(browser.texts(&format!("{list} .request")), [&*older]);
+        assert!(browser.is_shown(&link) && browser.all(&format!("#request-{newest}")).is_empty());
+        assert!(
+            width().expect("a number") > short,
+            "all of the name is shown"
+        );
+    }
+}
+
+#[test]
 fn whoever_is_signed_out_while_waiting_is_told() {
     let server = Server::start();
     let Some(browser) = Browser::start(&server) else {

@@ -130,7 +130,7 @@ fn a_history_is_filtered_and_summed_up() {
     let rows: Vec<_> = rows.text().lines().collect();
     assert_eq!(rows.len(), 2, "{rows:?}");
     assert!(
-        rows[1].starts_with(&format!("{second},")) && rows[1].ends_with(",shop"),
+        rows[1].starts_with(&format!("{second},")) && rows[1].contains(",shop,"),
         "{rows:?}"
     );
 }
@@ -271,10 +271,10 @@ fn failed_conversions_are_kept_apart_and_without_their_query() {
     let rows = get(&service, "/api/failures.csv?status=413");
     assert!(
         rows.text()
-            .starts_with("id,time,status,code,input_bytes,token\r\n")
+            .starts_with("id,time,status,code,input_bytes,token,request_id\r\n")
     );
     assert!(
-        rows.text().ends_with(",413,body_too_large,100001,shop\r\n"),
+        rows.text().contains(",413,body_too_large,100001,shop,"),
         "{}",
         rows.text()
     );
@@ -283,6 +283,26 @@ fn failed_conversions_are_kept_apart_and_without_their_query() {
     let bearer = format!("Bearer {shop}");
     let other = service.get("/api/failures", &[("Authorization", &bearer)]);
     other.problem(403, "token_converts_only");
+}
+
+#[test]
+fn rows_name_the_requests_as_their_responses_did() {
+    let service = Service::start();
+    for (path, list, body) in [
+        ("usage", "entries", Picture::waves(20, 10).png()),
+        ("failures", "failures", Vec::new()),
+    ] {
+        let answer = service.convert(&[], "image/png", &body);
+        let id = answer.header("x-request-id").expect("it is in each answer");
+        let page = get_json(&service, &format!("/api/{path}"));
+        assert_eq!(members(&page[list], "request_id"), [id], "{page}");
+        let rows = get(&service, &format!("/api/{path}.csv"));
+        assert!(
+            rows.text().ends_with(&format!(",{id}\r\n")),
+            "{}",
+            rows.text()
+        );
+    }
 }
 
 #[test]
@@ -417,7 +437,7 @@ fn a_token_s_name_is_no_formula_in_a_spreadsheet() {
         rows.reverse();
         assert_eq!(rows.len(), names.len(), "{path}: {rows:?}");
         for (row, name) in rows.iter().zip(names) {
-            assert!(row.ends_with(&format!(",\"'{name}\"")), "{path}: {row}");
+            assert!(row.contains(&format!(",\"'{name}\",")), "{path}: {row}");
         }
     }
     // JSON has the names as they are.

@@ -1,7 +1,7 @@
 //! The Schema Objects of JSON that the server sends.
 
 use crate::http::problem::PROBLEMS;
-use crate::store::{EntryId, USAGE_FORMATS};
+use crate::store::{EntryId, RequestId, USAGE_FORMATS};
 use serde_json::{Value as Json, json};
 
 /// The Schema Objects by their names.
@@ -84,6 +84,8 @@ fn entry() -> Json {
             "watermark": {"type": "string", "enum": ["none", "text", "image", "both"]},
             "milliseconds": count("What the conversion took."),
             "token": {"type": "string", "description": "The name of the token."},
+            "request_id": {"type": "string", "pattern": RequestId::PATTERN,
+                "description": "The `X-Request-Id` of the response."},
         }),
     )
 }
@@ -114,6 +116,8 @@ fn failures() -> Json {
                 "description": "The problem's `code`."},
             "input_bytes": count("Bytes of the body, as far as they are known."),
             "token": {"type": "string", "description": "The name of the token."},
+            "request_id": {"type": "string", "pattern": RequestId::PATTERN,
+                "description": "The `X-Request-Id` of the response."},
         }),
     );
     object(

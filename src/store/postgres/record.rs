@@ -29,20 +29,20 @@ const RECORD: &str = "
 WITH given AS (
     SELECT * FROM unnest($1::INT8[], $2::UUID[], $3::INT8[], $4::INT8[], $5::INT8[], $6::INT8[],
                          $7::INT8[], $8::INT8[], $9::INT8[], $10::INT2[], $11::INT2[], $12::TEXT[],
-                         $13::INT8[], $14::INT8[], $16::INT8[])
+                         $13::UUID[], $14::INT8[], $15::INT8[], $17::INT8[])
         AS g (account, id, time, token, input_bytes, output_bytes, width, height, milliseconds,
-              quality, watermark, format, month, day, key)
+              quality, watermark, format, request, month, day, key)
 ), alive AS (
     INSERT INTO replicas (id, seen)
-    VALUES ($15::UUID, (extract(epoch FROM clock_timestamp()) * 1000)::INT8)
+    VALUES ($16::UUID, (extract(epoch FROM clock_timestamp()) * 1000)::INT8)
     ON CONFLICT (id) DO UPDATE SET seen = excluded.seen
 ), owners AS (
     SELECT id FROM accounts WHERE id = ANY ($1::INT8[]) ORDER BY id FOR KEY SHARE
 ), fresh AS (
     INSERT INTO usage (account, id, time, token, input_bytes, output_bytes, width, height,
-                       milliseconds, quality, watermark, format)
+                       milliseconds, quality, watermark, format, request)
     SELECT account, g.id, time, token, input_bytes, output_bytes, width, height, milliseconds,
-           quality, watermark, format
+           quality, watermark, format, request
     FROM given g JOIN owners o ON o.id = g.account
     ON CONFLICT (account, id) DO NOTHING
     RETURNING account, id

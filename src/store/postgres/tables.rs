@@ -82,7 +82,8 @@ tables! {
         time Int, token Int, input_bytes Int, output_bytes Int, width Int, height Int,
         milliseconds Int, quality Small,
         watermark Small,     // 0 none, 1 text, 2 picture, 3 both
-        format Text;
+        format Text,
+        request Uuid;        // random bits, as the response named them
 
     /// Sums over all entries that there have ever been, and between which keys of the history they
     /// are: that is how a page of few of them is found.
@@ -104,7 +105,8 @@ tables! {
 
     /// Conversions that failed.
     FAILURES "failures" 2:
-        account Int, id Uuid, time Int, input_bytes Int, token Int, status Int, code Text;
+        account Int, id Uuid, time Int, input_bytes Int, token Int, status Int, code Text,
+        request Uuid;
 
     /// Accounts that are deleted and whose histories are not removed yet.
     DELETIONS "deletions" 1: account Int;

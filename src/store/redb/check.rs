@@ -205,7 +205,7 @@ impl Check<'_> {
                 block = Some((key, block_rows.get(key)?));
             }
             let row = block.as_ref().and_then(|(_, row)| row.as_ref());
-            let (day, token, format) = (clock::day(value.0), TokenNumber(value.6), value.9);
+            let (day, token, format) = (clock::day(value.0), TokenNumber(value.6), value.10);
             if !row.is_some_and(|row| blocks::includes(row.value(), day, token, format)) {
                 self.fault("history entries that no block tells of", entry());
             }
@@ -302,8 +302,8 @@ mod tests {
     #[expect(clippy::too_many_lines, reason = "one table of cases")]
     fn each_kind_of_damage_is_found_and_named() {
         let cases: &[(&[&str], Change)] = &[
-            (&["wrong format numbers: 1 (Some(2))"], |write, _, _| {
-                Ok(write.open_table(META)?.insert("format", 2).map(drop)?)
+            (&["wrong format numbers: 1 (Some(1))"], |write, _, _| {
+                Ok(write.open_table(META)?.insert("format", 1).map(drop)?)
             }),
             (
                 &["accounts above the last number given: 1 ("],
@@ -406,8 +406,8 @@ mod tests {
                     let mut usage = write.open_table(HISTORY)?;
                     let row = usage.remove((a, 3))?.expect("there are three");
                     let sums = row.value();
-                    let format = sums.9.to_owned();
-                    let value = (sums.0, sums.1, sums.2, 1, 1, 1, 0, 85, 9, &*format);
+                    let format = sums.10.to_owned();
+                    let value = (sums.0, sums.1, sums.2, 1, 1, 1, 0, 85, 9, 0, &*format);
                     drop(row);
                     Ok(usage.insert((a, 3), value).map(drop)?)
                 },
@@ -452,7 +452,7 @@ mod tests {
                 &["failures without an account: 1 (account 7)"],
                 |write, _, _| {
                     let mut failures = write.open_table(FAILURES)?;
-                    Ok(failures.insert((7, 1), (0, 0, 0, 400, "x")).map(drop)?)
+                    Ok(failures.insert((7, 1), (0, 0, 0, 400, 0, "x")).map(drop)?)
                 },
             ),
             (&["gaps in a history: 1 (account "], |write, a, _| {
@@ -488,7 +488,11 @@ mod tests {
         ];
         for (expected, change) in cases {
             let problems = problems(change);
-            assert_eq!(problems.len(), expected.len(), "{problems:#?}");
+            assert_eq!(
+                problems.len(),
+                expected.len(),
+                "{problems:#?} for {expected:?}"
+            );
             for (problem, expected) in problems.iter().zip(*expected) {
                 assert!(problem.starts_with(expected), "{problem} for {expected}");
             }
@@ -558,13 +562,13 @@ mod tests {
         drop(store);
         let path = database_path(&folder.settings().data);
         let bytes = std::fs::read(&path).unwrap();
-        // The input format in a row of the history.
-        let at = bytes
-            .windows(4)
-            .rposition(|window| window == b"jpeg")
-            .unwrap();
+        // The input formats in all copies of the rows of the history.
         let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-        file.write_all_at(b"jqeg", at as u64).unwrap();
+        for (at, window) in bytes.windows(4).enumerate() {
+            if window == b"jpeg" {
+                file.write_all_at(b"jqeg", at as u64).unwrap();
+            }
+        }
         match check_file(&path) {
             Ok(findings) => assert!(
                 findings

@@ -7,7 +7,8 @@
 //!        8  8  bytes of the body, u64
 //!       16  4  token, u32
 //!       20  2  status code, u16
-//!       22  .  code of the problem, UTF-8, to the end
+//!       22 16  request, u128
+//!       38  .  code of the problem, UTF-8, to the end
 //! ```
 //!
 //! Numbers have their least significant byte first.
@@ -23,7 +24,7 @@ use crate::store::entry_id::{EntryId, Page};
 use crate::store::failure::{Failure, FailureFilter, MAX_FAILURES};
 use crate::store::token_number::TokenNumber;
 
-/// Time, bytes, token, status and code by account and sequence number.
+/// Time, bytes, token, status, request and code by account and sequence number.
 pub const FAILURES: TableDefinition<(u64, u64), Value> = TableDefinition::new("failures");
 
 /// All columns but the account and the sequence number.
@@ -43,7 +44,7 @@ pub fn page(
     for row in rows.rev() {
         let (key, value) = row?;
         let value = value.value();
-        let (time, _, token, status, _) = value;
+        let (time, _, token, status, ..) = value;
         if filter.passes(clock::day(time), TokenNumber(token), status) {
             failures.push((EntryId::from(key.value().1), columns::failure(value)));
         }
@@ -82,9 +83,10 @@ mod tests {
             &[2, 0, 0, 0, 0, 0, 0, 0],     // bytes
             &[3, 0, 0, 0],                 // token
             &[157, 1],                     // status
+            &5_u128.to_le_bytes(),         // request
             b"body_too_large",             // code
         ];
-        let value = (1, 2, 3, 413, "body_too_large");
+        let value = (1, 2, 3, 413, 5, "body_too_large");
         assert_eq!(<Value as redb::Value>::as_bytes(&value), drawn.concat());
     }
 }

@@ -16,7 +16,7 @@ pub const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 
 /// The number of the layout that all tables have, as their modules draw them. This towebp reads and
 /// writes no other.
-pub const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 2;
 
 /// The number of the layout that the database has; `None` if there is no such number.
 pub fn format(read: &ReadTransaction) -> Result<Option<u64>> {

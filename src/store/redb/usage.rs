@@ -13,7 +13,8 @@
 //!                     36   4  token, u32
 //!                     40   1  quality, 0 to 100
 //!                     41   1  watermark: 0 none, 1 text, 2 picture, 3 both
-//!                     42   .  input format, UTF-8, to the end
+//!                     42  16  request, u128
+//!                     58   .  input format, UTF-8, to the end
 //!
 //! history_removed
 //!               key    0   8  account, u64
@@ -116,7 +117,7 @@ pub fn page(
                     reached = key.value().1;
                     rows_read += 1;
                     let value = value.value();
-                    if filter.passes(clock::day(value.0), TokenNumber(value.6), value.9) {
+                    if filter.passes(clock::day(value.0), TokenNumber(value.6), value.10) {
                         entries.push((reached.into(), entry(value)?));
                     }
                 }
@@ -415,6 +416,7 @@ fn with(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::request_id::RequestId;
     use crate::store::usage::WatermarkKind;
 
     #[test]
@@ -429,6 +431,7 @@ mod tests {
             &[8, 0, 0, 0],                 // token
             &[7],                          // quality
             &[3],                          // watermark
+            &9_u128.to_le_bytes(),         // request
             b"png",                        // input format
         ];
         let entry = UsageEntry {
@@ -442,6 +445,7 @@ mod tests {
             quality: 7,
             watermark: WatermarkKind::Both,
             milliseconds: 6,
+            request: RequestId(9),
         };
         let value = columns::of_entry(&entry);
         assert_eq!(<Value as redb::Value>::as_bytes(&value), drawn.concat());

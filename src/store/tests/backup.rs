@@ -107,7 +107,7 @@ fn other_bytes_make_no_file() {
             .rev()
             .position(|it| *it == b'\n')
             .unwrap();
-    let head = &b"{\"head\":{\"format\":1,\"entries\":1}}\n"[..];
+    let head = &b"{\"head\":{\"format\":2,\"entries\":1}}\n"[..];
     for (rows, expected) in [
         (rows[..end].to_vec(), "ended too early"),
         ([head, &vec![b' '; 1 << 17]].concat(), "a row is too long"),
@@ -116,8 +116,8 @@ fn other_bytes_make_no_file() {
         ([head, b"{\"end\":1}\n"].concat(), "0 rows came of 1"),
         (b"{\"end\":1}\n".to_vec(), "no head"),
         (
-            b"{\"head\":{\"format\":2,\"entries\":0}}\n".to_vec(),
-            "format 2",
+            b"{\"head\":{\"format\":1,\"entries\":0}}\n".to_vec(),
+            "format 1",
         ),
         (Vec::new(), "ended too early"),
     ] {

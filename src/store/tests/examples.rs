@@ -3,8 +3,8 @@
 use std::time::SystemTime;
 
 use crate::store::{
-    Account, ApiToken, Failure, SignIn, SignInError, Store, TokenNumber, TokenUsage, UsageEntry,
-    UsageTotals, WatermarkKind,
+    Account, ApiToken, Failure, RequestId, SignIn, SignInError, Store, TokenNumber, TokenUsage,
+    UsageEntry, UsageTotals, WatermarkKind,
 };
 
 impl TokenUsage {
@@ -36,6 +36,7 @@ impl UsageEntry {
             quality: 85,
             watermark: WatermarkKind::None,
             milliseconds: 1,
+            request: RequestId(1),
         }
     }
 }
@@ -49,6 +50,7 @@ impl Failure {
             status,
             code: code.to_owned(),
             input_bytes: 7,
+            request: RequestId(7),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::store::engine::{
 use crate::store::error::StoreError;
 use crate::store::failure::{Failure, FailureFilter};
 use crate::store::redb::{Backup, FileSnapshot, RedbEngine, check_file};
+use crate::store::request_id::RequestId;
 use crate::store::rows::{Row, Tally};
 use crate::store::token::{Limits, Restrictions, TokenSettings};
 use crate::store::token_number::TokenNumber;
@@ -164,6 +165,7 @@ fn record(
                     quality: random.below(101) as u8,
                     watermark: kinds[random.below(4) as usize],
                     milliseconds: random.below(10_000),
+                    request: RequestId(u128::from(random.below(u32::MAX)) << 96),
                 },
                 quotas: MonthlyQuotas::default(),
             }
@@ -181,6 +183,7 @@ fn failure(day: u64) -> Failure {
         status: 413,
         code: "body_too_large".to_owned(),
         input_bytes: day << 40,
+        request: RequestId(u128::MAX - u128::from(day)),
     }
 }
 

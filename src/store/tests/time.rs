@@ -389,9 +389,7 @@ fn failure(clock: &TestClock) -> Failure {
     Failure {
         time: clock.now(),
         token: TokenNumber::DEFAULT,
-        status: 400,
-        code: "body_empty".to_owned(),
-        input_bytes: 0,
+        ..Failure::example(400, "body_empty")
     }
 }
 

@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::thread;
 use std::time::SystemTime;
-use towebp::store::{self, Store, TokenNumber, UsageEntry, WatermarkKind};
+use towebp::store::{self, RequestId, Store, TokenNumber, UsageEntry, WatermarkKind};
 
 /// Rows of the history, of 120 bytes each: more than the kernel's buffers of a connection hold, and
 /// more than two parts of an answer.
@@ -42,6 +42,7 @@ fn with_a_history() -> Service {
         quality: 100,
         watermark: WatermarkKind::Both,
         milliseconds: u32::MAX,
+        request: RequestId(u128::MAX),
     };
     thread::scope(|scope| {
         for _ in 0..RECORDERS {
@@ -78,7 +79,7 @@ fn check_rows(text: &str, newest: u64) {
             row.starts_with(&format!("{expected},")),
             "{row}, not {expected}"
         );
-        assert_eq!(row.split(',').count(), 11, "{row}");
+        assert_eq!(row.split(',').count(), 12, "{row}");
         expected -= 1;
     }
     assert_eq!(expected, 0, "the last rows are missing");

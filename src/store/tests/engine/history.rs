@@ -6,6 +6,7 @@ use crate::store::clock;
 use crate::store::engine::{Command, Engine, OldRows, Outcome, PageRange};
 use crate::store::entry_id::{EntryId, Page};
 use crate::store::failure::{Failure, FailureFilter, MAX_FAILURES, StatusFilter};
+use crate::store::request_id::RequestId;
 use crate::store::token_number::TokenNumber;
 use crate::store::usage::{Days, MonthlyQuotas, UsageDay, UsageEntry, UsageFilter, UsageTotals};
 use std::num::NonZeroU64;
@@ -313,6 +314,7 @@ fn failure(day: u64, token: u32, status: u16) -> Failure {
         status,
         code: format!("code_{status}"),
         input_bytes: day,
+        request: RequestId(day.into()),
     }
 }
 

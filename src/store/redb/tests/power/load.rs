@@ -17,6 +17,7 @@ use crate::store::failure::Failure;
 use crate::store::redb::load::Loader;
 use crate::store::redb::sessions::{ACCOUNT_SESSIONS, SESSIONS};
 use crate::store::redb::{Database, FileSnapshot, RedbEngine, database, sessions};
+use crate::store::request_id::RequestId;
 use crate::store::session::{Browser, SessionTimes, StoredSession};
 use crate::store::tests::entry;
 use crate::store::token::{Limits, Restrictions, TokenSettings};
@@ -328,6 +329,7 @@ fn fail(account: AccountId, count: u64) -> Command {
         status: 415,
         code: "unsupported_format".to_owned(),
         input_bytes: i,
+        request: RequestId(i.into()),
     };
     Command::RecordFailures {
         account,
