@@ -62,7 +62,7 @@ pub fn start(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
                     }
                 }
             }
-            @if MODULE.is_some() { (drop_zone(context)) }
+            (comparison(context, MODULE.map(|_| paths::BROWSER)))
         }
         dl.claims {
             @for (figure, meaning) in FIGURES { div { dt { (figure) } dd { (meaning) } } }
@@ -83,18 +83,17 @@ pub fn start(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
         }
     };
     let viewer = session.as_ref().map_or(Viewer::Guest, Viewer::of);
-    let script = MODULE.map_or(paths::SCRIPT, |_| paths::START_SCRIPT);
     let title = "Pictures to WebP";
-    let page = document_with(script, title, viewer, &content);
+    let page = document_with(paths::START_SCRIPT, title, viewer, &content);
     Ok(Outcome::page_that_converts(page, None))
 }
 
-/// Where a picture is converted without an account, by the visitor's own browser, and compared. At
-/// first it shows a picture that the service has converted. Without scripts it is not shown.
-fn drop_zone(context: &PageContext<'_>) -> Markup {
+/// A picture that the service has converted, before and after. With the module, the visitor's own
+/// browser converts and compares another one in its place, without an account.
+fn comparison(context: &PageContext<'_>, module: Option<&str>) -> Markup {
     let [before, after] = SAMPLE_BYTES;
     html! {
-        section.card.try #try data-module=(paths::BROWSER) {
+        section.card.try #try data-module=[module] {
             div.labels {
                 p.badge #before-label { "JPEG · " (size(before)) }
                 p.badge #after-label { "WebP · " (size(after)) " · −" ((before - after) * 100 / before) " %" }
@@ -106,13 +105,15 @@ fn drop_zone(context: &PageContext<'_>) -> Markup {
             }
             label.visually-hidden for="slider" { "How much of the picture before is shown" }
             input #slider type="range" min="0" max="100" value="50" step="1";
-            p.choose {
-                input.visually-hidden #try-file type="file" accept=((context.picture_types)([true, false]));
-                label.button for="try-file" { "Try one of yours" }
-                span.hint { "or drop it anywhere. Your browser converts it: it is not sent." }
+            @if module.is_some() {
+                p.choose {
+                    input.visually-hidden #try-file type="file" accept=((context.picture_types)([true, false]));
+                    label.button for="try-file" { "Try one of yours" }
+                    span.hint { "or drop it anywhere. Your browser converts it: it is not sent." }
+                }
+                progress #try-progress max="1" value="0" aria-label="Progress" hidden {}
+                p #try-result role="status" {}
             }
-            progress #try-progress max="1" value="0" aria-label="Progress" hidden {}
-            p #try-result role="status" {}
         }
     }
 }

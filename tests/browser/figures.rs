@@ -66,19 +66,14 @@ fn the_first_page_is_small_and_loads_nothing_from_elsewhere() {
         // The icon stands in the header and in the tab; it comes once, and from memory then.
         sizes.insert(path, *bytes);
     }
-    // A page that converts by itself has a script of its own; the module comes with a picture.
-    let (script, samples) = if browser.all("#try").is_empty() {
-        ("/app.js", &SAMPLES[..0])
-    } else {
-        ("/start.js", &SAMPLES[..])
-    };
-    let mut expected = BTreeSet::from(["/", script, "/icon.svg", "/style.css", "/theme.js"]);
-    expected.extend(samples);
+    // The module comes with a picture.
+    let mut expected = BTreeSet::from(["/", "/start.js", "/icon.svg", "/style.css", "/theme.js"]);
+    expected.extend(SAMPLES);
     let paths: BTreeSet<&str> = sizes.keys().copied().collect();
     assert_eq!(paths, expected);
     let (pictures, rest): (Vec<_>, Vec<_>) = sizes
         .into_iter()
-        .partition(|(path, _)| samples.contains(path));
+        .partition(|(path, _)| SAMPLES.contains(path));
     let sum = |files: &[(&str, u64)]| files.iter().map(|(_, bytes)| bytes).sum::<u64>();
     let (pictures, rest) = (sum(&pictures), sum(&rest));
     assert!(

@@ -353,7 +353,8 @@ fn the_first_webp_takes_one_click_and_the_first_call_three() {
     };
     browser.open("/");
     // One: the button of the dialog in which the picture is chosen.
-    if !browser.all("#try").is_empty() {
+    assert!(browser.is_shown("#stage"));
+    if browser.find("#try").attribute("data-module").is_some() {
         assert!(browser.is_shown("[for=try-file]"));
     }
     browser.click("main a[href='/signup']");

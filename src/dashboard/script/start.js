@@ -1,6 +1,6 @@
-// The start page's drop zone: a picture is converted in this browser, by the same program as on the
-// server, and shown before and after.
-{
+// The start page: a picture is converted in this browser, by the same program as on the server, and
+// shown before and after, if the server has the module.
+if (document.getElementById("try-file")) {
   const $ = (id) => document.getElementById(id);
   const zone = $("try");
   const [progress, result] = [$("try-progress"), $("try-result")];
@@ -36,7 +36,7 @@
     progress.hidden = true;
   }
 
-  zone.hidden = !globalThis.WebAssembly;
+  zone.querySelector(".choose").hidden = !globalThis.WebAssembly;
   $("try-file").addEventListener("change", ({ target }) => target.files.length && tryOut(target.files[0]));
   const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
   addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
