@@ -182,22 +182,23 @@ fn compare_card() -> Markup {
     }
 }
 
-/// The pictures, each with its result.
+/// The pictures, each with its result: a strip below the compared one, or a list where there is no
+/// room for both.
 fn rows_card() -> Markup {
     html! {
         section.card #results hidden aria-labelledby="results-title" {
             div.title {
                 h2 #results-title { "Pictures" }
                 p.hint.keys { kbd { "Enter" } " compares, arrows move, " kbd { "S" } " downloads, " kbd { "Delete" } " removes" }
+                div.tools {
+                    button.secondary #retry-all type="button" hidden { "Try failed ones again" }
+                    button.secondary #cancel-all type="button" hidden { "Cancel all" }
+                    button.secondary #clear type="button" { "Clear the list" }
+                }
             }
             p.alert #hold hidden {}
             ol #rows {}
             template #row-template { (row()) }
-            p.submit {
-                button.secondary #retry-all type="button" hidden { "Try failed ones again" }
-                button.secondary #cancel-all type="button" hidden { "Cancel all" }
-                button.secondary #clear type="button" { "Clear the list" }
-            }
         }
     }
 }

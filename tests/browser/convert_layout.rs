@@ -122,6 +122,58 @@ fn copy_as_can_be_clicked_wherever_the_page_is_scrolled() {
 }
 
 #[test]
+fn pictures_are_a_strip_below_the_compared_one() {
+    let Some(it) = Converter::start(&[], Options::default()) else {
+        return;
+    };
+    let png = Picture::waves(300, 200).png();
+    let names: Vec<_> = (0..9).map(|i| format!("a-long-name-of-{i}.png")).collect();
+    let mut files: Vec<_> = names.iter().map(|name| (&**name, &*png)).collect();
+    files[4].1 = &png[..png.len() / 2];
+    it.browser.expect_on_console("400");
+    it.choose(&files);
+    it.browser.until("all are done", || {
+        let states = it.states();
+        states
+            .iter()
+            .all(|state| ["done", "failed"].contains(&&**state))
+    });
+    it.browser.run(
+        "for (const bytes of document.querySelectorAll('.bytes')) bytes.textContent = '888.8 kB → 888.8 kB'",
+        &[],
+    );
+    let card = |number: u32| it.rectangle(&format!(".row:nth-child({number})"));
+    for width in [900, 1280, 1920] {
+        it.show_as(width, Theme::Light);
+        let [first, second, last] = [1, 2, 9].map(card);
+        assert!(first[1] >= it.rectangle("#slider")[3], "at {width} pixels");
+        let [results_left, .., results_right, _] = it.rectangle("#results");
+        assert!(results_left <= first[0] && first[2] <= results_right);
+        assert!(second[0] >= first[2], "at {width} pixels");
+        for card in [second, last] {
+            assert!(
+                (card[1] - first[1]).abs() < 0.5,
+                "one line at {width} pixels"
+            );
+        }
+        assert!(last[0] > results_right, "the strip scrolls");
+        let cut = it.browser.run(
+            "return [...document.querySelectorAll('.row :is(.figures, .tools)')]
+                .filter((part) => part.scrollWidth > part.clientWidth).length",
+            &[],
+        );
+        assert_eq!(cut, 0, "figures or buttons are cut off at {width} pixels");
+    }
+    // The whole reason of a failure stands at the picture that is chosen.
+    it.browser.click(".row:nth-child(5) .thumb");
+    let problem = it.browser.text("#compare-problem");
+    assert!(problem.contains("damaged or cut short"), "{problem}");
+    it.show_as(360, Theme::Light);
+    let [first, second] = [1, 2].map(card);
+    assert!(second[1] >= first[3], "a list on a phone");
+}
+
+#[test]
 fn nothing_lies_on_the_compared_picture() {
     let Some(it) = Converter::start(&[], Options::default()) else {
         return;

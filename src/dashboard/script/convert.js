@@ -292,7 +292,8 @@
     const at = buttons(row).indexOf(event.target);
     const { part } = rowOf.get(row);
     const [next, click] = {
-      ArrowLeft: [buttons(row)[at - 1]], ArrowRight: [buttons(row)[at + 1]],
+      ArrowLeft: [buttons(row)[at - 1] ?? buttons(row.previousElementSibling).pop()],
+      ArrowRight: [buttons(row)[at + 1] ?? buttons(row.nextElementSibling)[0]],
       ArrowUp: [buttons(row.previousElementSibling).slice(0, at + 1).pop()],
       ArrowDown: [buttons(row.nextElementSibling).slice(0, at + 1).pop()],
       Delete: [null, part("remove")], s: [null, part("save")],
