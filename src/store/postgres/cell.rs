@@ -157,6 +157,7 @@ types! {
         row => u8::try_from(row.get::<i16>()?).map_err(|_| row.damaged());
     String: value => Cell::Text(value), row => row.get();
     Uuid: value => Cell::Uuid(value), row => row.get();
+    u128: value => Cell::Uuid(Uuid::from_u128(value)), row => row.get::<Uuid>().map(|value| value.as_u128());
     CodeHash: value => Cell::Bytes(value.into()),
         row => row.get::<&[u8]>()?.try_into().map_err(|_| row.damaged());
     AccountId: value => value.0.into(), row => row.number().map(AccountId);

@@ -76,12 +76,13 @@ pub fn session(row: &mut Fields<'_>) -> Result<(CodeHash, AccountId, StoredSessi
 
 /// A row of `usage`.
 pub fn entry_columns(account: AccountId, id: Uuid, entry: &UsageEntry) -> impl Columns<'_> {
-    let (time, input, output, width, height, milliseconds, ..) = columns::of_entry(entry);
-    let (.., token, quality, watermark, request, format) = columns::of_entry(entry);
+    let columns = columns::of_entry(entry);
+    let (time, input, output, width, height, milliseconds, ..) = columns;
+    let (.., token, quality, watermark, request, format) = columns;
     (
         (account, id, time, token, input, output),
         (width, height, milliseconds, quality, watermark, format),
-        Uuid::from_u128(request),
+        request,
     )
 }
 
@@ -89,7 +90,7 @@ pub fn entry_columns(account: AccountId, id: Uuid, entry: &UsageEntry) -> impl C
 pub fn entry(row: &mut Fields<'_>) -> Result<(Uuid, UsageEntry)> {
     let (_, id, time, token, input, output): (AccountId, _, _, _, _, _) = row.read()?;
     let (width, height, milliseconds, quality, watermark, format) = row.read()?;
-    let request: Uuid = row.read()?;
+    let request = row.read()?;
     let columns: EntryColumns<'_> = (
         time,
         input,
@@ -100,7 +101,7 @@ pub fn entry(row: &mut Fields<'_>) -> Result<(Uuid, UsageEntry)> {
         token,
         quality,
         watermark,
-        request.as_u128(),
+        request,
         format,
     );
     let text = "the column watermark holds what was never stored";
@@ -156,16 +157,11 @@ pub fn removed(row: &mut Fields<'_>) -> Result<UsageTotals> {
 /// A row of `failures`.
 pub fn failure_columns(account: AccountId, id: Uuid, failure: &Failure) -> impl Columns<'_> {
     let key = (account, id);
-    let (time, input, token, status, request, code) = columns::of_failure(failure);
-    let request = Uuid::from_u128(request);
-    (key, (time, input, token, status, code, request))
+    (key, columns::of_failure(failure))
 }
 
 /// A row of `failures`: the key and the failure.
 pub fn failure(row: &mut Fields<'_>) -> Result<(Uuid, Failure)> {
-    let (_, id): (AccountId, Uuid) = row.read()?;
-    let (time, input, token, status, code, request) = row.read()?;
-    let request = Uuid::as_u128(&request);
-    let columns: FailureColumns<'_> = (time, input, token, status, request, code);
-    Ok((id, columns::failure(columns)))
+    let (_, id, failure): (AccountId, Uuid, FailureColumns<'_>) = row.read()?;
+    Ok((id, columns::failure(failure)))
 }

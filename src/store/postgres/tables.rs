@@ -105,8 +105,8 @@ tables! {
 
     /// Conversions that failed.
     FAILURES "failures" 2:
-        account Int, id Uuid, time Int, input_bytes Int, token Int, status Int, code Text,
-        request Uuid;
+        account Int, id Uuid, time Int, input_bytes Int, token Int, status Int,
+        request Uuid, code Text;
 
     /// Accounts that are deleted and whose histories are not removed yet.
     DELETIONS "deletions" 1: account Int;
