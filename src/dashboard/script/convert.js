@@ -213,6 +213,7 @@
   function show(row) {
     const { element, part, state, result } = row;
     element.dataset.state = state;
+    element.classList.toggle("compared", row === compared);
     const pending = isPending(row);
     const isStale = result && result.query !== settingsOf(row);
     const described = result
