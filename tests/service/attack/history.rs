@@ -11,7 +11,7 @@ use std::thread;
 use std::time::SystemTime;
 use towebp::store::{self, RequestId, Store, TokenNumber, UsageEntry, WatermarkKind};
 
-/// Rows of the history, of 120 bytes each: more than the kernel's buffers of a connection hold, and
+/// Rows of the history, of 150 bytes each: more than the kernel's buffers of a connection hold, and
 /// more than two parts of an answer.
 const ROWS: u64 = 100_000;
 
