@@ -50,7 +50,8 @@
 //!    upright and converts them to sRGB; [`watermark`] draws the logo and the text;
 //!    [`towebp_encoder`] encodes, on one core and on all others that are idle. It stops at the
 //!    deadline (503) and measures the time of each stage.
-//! 9. [`store::Store::record_usage`] adds an entry to the history, and returns when it is on disk.
+//! 9. [`store::Store::record_usage_within`] adds an entry to the history, unless a quota is used up
+//!    (429), and returns when it is on disk.
 //! 10. The WebP goes back to the event loop with its headers, one line goes to the log, and the
 //!     event loop sends the response as fast as the client reads.
 //!
