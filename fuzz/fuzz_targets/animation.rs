@@ -5,21 +5,19 @@
 
 #![cfg_attr(fuzzing, no_main)]
 
-mod content;
-
-use content::{AnyEffort, Content, Threads};
+use fuzz::content::{AnyEffort, Content, Threads};
 use gif::{DisposalMethod, Encoder, Repeat};
 use image_webp::{LoopCount, WebPDecoder};
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::iter;
-use towebp_pipeline::conversion::{self, Cancel, Fonts, Job, Params};
-use towebp_pipeline::image::{self, Format, Image, Layout, Limits, Rectangle};
-use towebp_pipeline::watermark::{self, Length, Overlay, Placement, Position};
 use towebp_encoder::Cancelled;
 use towebp_encoder::player::{Playback, merged, play};
 use towebp_encoder::{self as webp, AnimationEncoder, Mode};
+use towebp_pipeline::conversion::{self, Cancel, Fonts, Job, Params};
+use towebp_pipeline::image::{self, Format, Image, Layout, Limits, Rectangle};
+use towebp_pipeline::watermark::{self, Length, Overlay, Placement, Position};
 
 fuzz_target!(|input: Input| input.check());
 

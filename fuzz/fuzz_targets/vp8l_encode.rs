@@ -4,13 +4,10 @@
 
 #![cfg_attr(fuzzing, no_main)]
 
-mod content;
-mod still;
-
-use content::{AnyEffort, Threads};
+use fuzz::content::{AnyEffort, Threads};
+use fuzz::still::{Still, before_and_after};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use still::{Still, before_and_after};
 use towebp_encoder::{Encoder, Simd};
 
 fuzz_target!(|input: Input| input.check());

@@ -5,6 +5,7 @@ use crate::content::Content;
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use towebp_encoder::{self as webp, ColorType, Picture, reference};
 
+/// A still picture.
 #[derive(Arbitrary, Debug)]
 pub struct Still {
     sides: Sides,
@@ -14,6 +15,7 @@ pub struct Still {
 }
 
 impl Still {
+    /// Its samples, row by row.
     pub fn pixels(&self) -> Vec<u8> {
         let Sides { width, height } = self.sides;
         let channels = self.color().bytes_per_pixel();

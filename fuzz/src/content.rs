@@ -3,6 +3,7 @@
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use towebp_encoder::Effort;
 
+/// An effort.
 #[derive(Debug)]
 pub struct AnyEffort(pub Effort);
 
@@ -36,6 +37,7 @@ pub enum Content {
 }
 
 impl Content {
+    /// The samples of a picture of this size, row by row.
     pub fn pixels(&self, width: u32, height: u32, channels: usize) -> Vec<u8> {
         let count = width as usize * height as usize * channels;
         if let Content::Samples(samples) = self {
@@ -71,6 +73,7 @@ impl Content {
     }
 }
 
+/// What an area is filled with.
 #[derive(Arbitrary, Debug)]
 pub enum Filling {
     /// One color.

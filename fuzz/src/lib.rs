@@ -1,0 +1,4 @@
+//! What several fuzz targets share.
+
+pub mod content;
+pub mod still;
