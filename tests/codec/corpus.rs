@@ -1,32 +1,43 @@
 //! The inputs that fuzzing has found to be worth keeping, through the same targets once more. None
 //! of them makes a target panic; what each target holds is written in its own file.
 
+#[path = "../../fuzz/fuzz_targets/animation.rs"]
+mod animation;
 #[path = "../../fuzz/fuzz_targets/decode.rs"]
 mod decode;
+#[path = "../../fuzz/fuzz_targets/exif.rs"]
+mod exif;
 #[path = "../../fuzz/fuzz_targets/front_door.rs"]
 mod front_door;
+#[path = "../../fuzz/fuzz_targets/icc.rs"]
+mod icc;
 #[path = "../../fuzz/fuzz_targets/multipart.rs"]
 mod multipart;
 #[path = "../../fuzz/fuzz_targets/parameters.rs"]
 mod parameters;
+#[path = "../../fuzz/fuzz_targets/vp8l_encode.rs"]
+mod vp8l_encode;
+#[path = "../../fuzz/fuzz_targets/webp_encode.rs"]
+mod webp_encode;
+#[path = "../../fuzz/fuzz_targets/xmp.rs"]
+mod xmp;
 
 use std::fs;
 use std::panic::catch_unwind;
 
-/// In place of the one of libFuzzer, whose C++ no test compiles: a target becomes a function. An
-/// input begins with what is not the file, if there is such a thing.
+/// In place of the one of libFuzzer, whose C++ no test compiles: a target becomes a function. What
+/// is no plain bytes is made of them as libFuzzer's does.
 #[macro_export]
 macro_rules! fuzz_target {
     (|$input:ident: &[u8]| $body:block) => {
         pub fn run($input: &[u8]) $body
     };
-    (|$input:ident: (u8, &[u8])| $body:block) => {
-        pub fn run(input: &[u8]) {
-            let Some((&first, rest)) = input.split_first() else {
-                return;
-            };
-            let $input = (first, rest);
-            $body
+    (|$input:ident: $kind:ty| $body:expr) => {
+        pub fn run(bytes: &[u8]) {
+            let bytes = ::arbitrary::Unstructured::new(bytes);
+            if let Ok($input) = <$kind as ::arbitrary::Arbitrary>::arbitrary_take_rest(bytes) {
+                $body
+            }
         }
     };
 }
@@ -56,13 +67,28 @@ fn replay(target: &str, run: fn(&[u8])) {
 }
 
 #[test]
+fn of_animation() {
+    replay("animation", animation::run);
+}
+
+#[test]
 fn of_decode() {
     replay("decode", decode::run);
 }
 
 #[test]
+fn of_exif() {
+    replay("exif", exif::run);
+}
+
+#[test]
 fn of_front_door() {
     replay("front_door", front_door::run);
+}
+
+#[test]
+fn of_icc() {
+    replay("icc", icc::run);
 }
 
 #[test]
@@ -73,4 +99,19 @@ fn of_multipart() {
 #[test]
 fn of_parameters() {
     replay("parameters", parameters::run);
+}
+
+#[test]
+fn of_vp8l_encode() {
+    replay("vp8l_encode", vp8l_encode::run);
+}
+
+#[test]
+fn of_webp_encode() {
+    replay("webp_encode", webp_encode::run);
+}
+
+#[test]
+fn of_xmp() {
+    replay("xmp", xmp::run);
 }

@@ -1,8 +1,15 @@
 //! Pictures in, WebP files out, without a server: what is read of damaged files, the colors that
 //! are shown, the figures of the encoder, and the memory that conversions take.
 
-// The fuzz targets that `corpus` replays name the crate of their macro.
+// The fuzz targets that `corpus` replays name the crate of their macro, which has this one, too.
 extern crate self as libfuzzer_sys;
+pub use arbitrary;
+// And the crate of what they share.
+extern crate self as fuzz;
+#[path = "../../fuzz/src/content.rs"]
+pub mod content;
+#[path = "../../fuzz/src/still.rs"]
+pub mod still;
 
 #[path = "../support/mod.rs"]
 mod support;

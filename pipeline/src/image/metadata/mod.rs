@@ -5,7 +5,7 @@ pub mod orientation;
 pub mod tiff;
 
 pub use copyright::IPTC_NAME;
-#[cfg(fuzzing)]
+#[cfg(feature = "testing")]
 pub use copyright::of_xmp as copyright_xmp;
 
 /// The metadata of a file that is kept.
