@@ -25,8 +25,8 @@ mod xmp;
 use std::fs;
 use std::panic::catch_unwind;
 
-/// In place of the one of libFuzzer, whose C++ no test compiles: a target becomes a function. What
-/// is no plain bytes is made of them as libFuzzer's does.
+/// In place of the one of libFuzzer, whose C++ no test compiles: a target becomes a function. An
+/// input that is not plain bytes is made of them as libFuzzer's macro makes it.
 #[macro_export]
 macro_rules! fuzz_target {
     (|$input:ident: &[u8]| $body:block) => {
@@ -66,52 +66,27 @@ fn replay(target: &str, run: fn(&[u8])) {
     }
 }
 
-#[test]
-fn of_animation() {
-    replay("animation", animation::run);
+/// Tests that replay the corpora of these targets.
+macro_rules! replayed {
+    ($($target:ident)*) => {
+        $(
+            #[test]
+            fn $target() {
+                replay(stringify!($target), $target::run);
+            }
+        )*
+    };
 }
 
-#[test]
-fn of_decode() {
-    replay("decode", decode::run);
-}
-
-#[test]
-fn of_exif() {
-    replay("exif", exif::run);
-}
-
-#[test]
-fn of_front_door() {
-    replay("front_door", front_door::run);
-}
-
-#[test]
-fn of_icc() {
-    replay("icc", icc::run);
-}
-
-#[test]
-fn of_multipart() {
-    replay("multipart", multipart::run);
-}
-
-#[test]
-fn of_parameters() {
-    replay("parameters", parameters::run);
-}
-
-#[test]
-fn of_vp8l_encode() {
-    replay("vp8l_encode", vp8l_encode::run);
-}
-
-#[test]
-fn of_webp_encode() {
-    replay("webp_encode", webp_encode::run);
-}
-
-#[test]
-fn of_xmp() {
-    replay("xmp", xmp::run);
+replayed! {
+    animation
+    decode
+    exif
+    front_door
+    icc
+    multipart
+    parameters
+    vp8l_encode
+    webp_encode
+    xmp
 }
