@@ -73,7 +73,7 @@ impl Content {
     }
 }
 
-/// What an area is filled with.
+/// A pattern that fills an area.
 #[derive(Arbitrary, Debug)]
 pub enum Filling {
     /// One color.

@@ -1,4 +1,4 @@
-//! What several fuzz targets share.
+//! The pictures and options that several fuzz targets have in common.
 
 pub mod content;
 pub mod still;
