@@ -285,8 +285,8 @@ impl<'a> Info<'a> {
     /// as in browsers.
     fn palette(&self, coding: Coding) -> [[u8; 3]; 256] {
         let mut palette = [[0; 3]; 256];
-        let begin = self.size + self.masks_behind();
-        let stored = self.bytes.get(begin..).unwrap_or_default();
+        // Masks and a palette are never in one file.
+        let stored = self.bytes.get(self.size..).unwrap_or_default();
         let stored = stored.chunks_exact(self.entry_bytes());
         for (color, stored) in palette.iter_mut().zip(stored).take(self.entries(coding)) {
             *color = [stored[2], stored[1], stored[0]];

@@ -249,7 +249,7 @@ fn reveal_if_all_transparent(pixels: &mut [u8], cancel: &Cancel<'_>) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::image::color::Space;
+    use crate::image::color::{BYTES_PER_PROFILE_BYTE, Space};
     use crate::image::pixels::Layout;
     use crate::image::testing::{LIMITS, assert_parts_are_rejected};
 
@@ -273,12 +273,9 @@ mod tests {
             header.extend([0; 4]);
             header
         };
-        // Four masks make it a BITMAPV3INFOHEADER.
-        let header = header(if extra.len() == 16 && bits > 8 {
-            56
-        } else {
-            40
-        });
+        // Four masks of coding 3 make it a BITMAPV3INFOHEADER.
+        let has_masks = extra.len() == 16 && bits > 8 && compression == 3;
+        let header = header(if has_masks { 56 } else { 40 });
         let offset = 14 + header.len() + extra.len();
         let mut file = b"BM".to_vec();
         file.extend(((offset + rows.len()) as u32).to_le_bytes());
@@ -289,6 +286,15 @@ mod tests {
 
     fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Decoded, DecodeError> {
         decode(bytes, &Header::read(bytes)?, limits, cancel)
+    }
+
+    /// Why this file is rejected.
+    fn reason(file: &[u8]) -> String {
+        match read(file, &LIMITS, &Cancel::never()) {
+            Err(DecodeError::Invalid(reason)) => reason,
+            Err(other) => panic!("{other:?}"),
+            Ok(_) => panic!("it was read"),
+        }
     }
 
     fn image(file: &[u8]) -> Image {
@@ -321,6 +327,47 @@ mod tests {
         let palette = [3, 2, 1, 0, 6, 5, 4, 0];
         let file = bmp(3, 1, 1, 0, &palette, &[0b0100_0000, 0, 0, 0]);
         assert_eq!(image(&file).pixels, [1, 2, 3, 4, 5, 6, 1, 2, 3]);
+        for (bits, row) in [(2, [0b0001_1001, 0b1000_0000]), (4, [0x01, 0x21])] {
+            let row = [row[0], row[1], if bits == 4 { 0x20 } else { 0 }, 0];
+            let indexed = image(&bmp(5, 1, bits, 0, &grays(), &row)).pixels;
+            let indices: Vec<u8> = indexed.iter().step_by(3).map(|gray| gray / 10).collect();
+            assert_eq!(indices, [0, 1, 2, 1, 2], "{bits} bits");
+        }
+    }
+
+    #[test]
+    fn pixels_follow_what_lies_before_them_if_the_file_names_no_place() {
+        let masks = [0xf800u32, 0x07e0, 0x1f].map(u32::to_le_bytes).concat();
+        for mut file in [
+            bmp(
+                3,
+                1,
+                1,
+                0,
+                &[3, 2, 1, 0, 6, 5, 4, 0],
+                &[0b0100_0000, 0, 0, 0],
+            ),
+            bmp(1, 1, 16, 3, &masks, &[0x10, 0x42, 0, 0]),
+        ] {
+            let named = image(&file).pixels;
+            file[10..14].fill(0);
+            assert_eq!(image(&file).pixels, named);
+        }
+    }
+
+    #[test]
+    fn pixels_do_not_begin_within_the_header() {
+        let masks = [0xf800u32, 0x07e0, 0x1f].map(u32::to_le_bytes).concat();
+        for (file, end) in [
+            (bmp(1, 1, 24, 0, &[], &[0; 4]), 14 + 40),
+            (bmp(1, 1, 16, 3, &masks, &[0; 4]), 14 + 40 + 12),
+        ] {
+            image(&file);
+            let mut early = file;
+            early[10..14].copy_from_slice(&(end - 1u32).to_le_bytes());
+            let reason = reason(&early);
+            assert!(reason.contains("within its header"), "{end}: {reason}");
+        }
     }
 
     /// Red, green, blue and alpha of 32-bit pixels stored blue first.
@@ -333,6 +380,16 @@ mod tests {
             (image.layout, image.pixels.as_slice()),
             (Layout::Rgba, &[1, 2, 3, 9, 4, 5, 6, 0][..])
         );
+    }
+
+    #[test]
+    fn masks_may_lie_behind_a_header_of_the_first_version_of_windows() {
+        let rows = [3, 2, 1, 9, 6, 5, 4, 0];
+        let with_alpha = image(&bmp(2, 1, 32, 6, &MASKS, &rows));
+        assert_eq!(with_alpha.pixels, [1, 2, 3, 9, 4, 5, 6, 0]);
+        let swapped = [0xffu32, 0xff00, 0xff_0000].map(u32::to_le_bytes).concat();
+        let without = image(&bmp(2, 1, 32, 3, &swapped, &rows));
+        assert_eq!(without.pixels, [3, 2, 1, 6, 5, 4]);
     }
 
     #[test]
@@ -486,29 +543,32 @@ mod tests {
 
     #[test]
     fn the_format_that_a_bitmap_wraps_is_named() {
-        for (compression, name) in [(4, "JPEG"), (5, "PNG")] {
-            let error = read(
-                &bmp(1, 1, 0, compression, &[], &[0; 9]),
-                &LIMITS,
-                &Cancel::never(),
-            )
-            .err();
-            assert!(
-                matches!(&error, Some(DecodeError::Invalid(reason)) if reason.contains(name)),
-                "{error:?}"
-            );
+        for (bits, compression, name) in [(0, 4, "JPEG"), (24, 4, "JPEG"), (0, 5, "PNG")] {
+            let reason = reason(&bmp(1, 1, bits, compression, &[], &[0; 9]));
+            assert!(reason.contains(name), "{bits}: {reason}");
         }
     }
 
-    /// A bitmap of one pixel with a header of 124 bytes whose color space is given by these bytes,
+    #[test]
+    fn codings_of_one_system_are_not_read_in_files_of_the_other() {
+        // Bits and coding: a facsimile code, and runs of colors that are not of three bytes.
+        for (bits, coding) in [(16, 3), (8, 4)] {
+            let mut header = vec![2, 0, 0, 0, 1, 0, 0, 0, 1, 0, bits, 0, coding, 0, 0, 0];
+            header.resize(60, 0);
+            let reason = reason(&os2(&header, &[0; 40]));
+            assert!(reason.contains("is not supported"), "{coding}: {reason}");
+        }
+    }
+
+    /// A bitmap of one pixel with a header of this size whose color space is given by these bytes,
     /// from byte 56 on.
-    fn with_space(space: &[u8]) -> Vec<u8> {
-        let mut header = vec![124, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 24, 0];
+    fn with_space(size: u8, space: &[u8]) -> Vec<u8> {
+        let mut header = vec![size, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 24, 0];
         header.resize(56, 0);
         header.extend_from_slice(space);
-        header.resize(124, 0);
+        header.resize(usize::from(size), 0);
         let mut file = b"BM\0\0\0\0\0\0\0\0".to_vec();
-        file.extend((14 + 124u32).to_le_bytes());
+        file.extend((14 + u32::from(size)).to_le_bytes());
         [file, header, vec![3, 2, 1, 0], b"profile".to_vec()].concat()
     }
 
@@ -519,7 +579,7 @@ mod tests {
     }
 
     fn space_of(bytes: &[u8]) -> Option<Space> {
-        space(&with_space(bytes))
+        space(&with_space(124, bytes))
     }
 
     #[test]
@@ -528,15 +588,27 @@ mod tests {
             let mut space = b"DEBM".to_vec();
             space.resize(56, 0);
             space.extend([begin.to_le_bytes(), length.to_le_bytes()].concat());
-            with_space(&space)
+            with_space(124, &space)
         };
-        assert_eq!(space(&place(128, 7)), Some(Space::Icc(b"profile".to_vec())));
+        let file = place(128, 7);
+        assert_eq!(space(&file), Some(Space::Icc(b"profile".to_vec())));
+        let decoder = |file: &[u8]| {
+            let header = Header::read(file).expect("a valid picture");
+            header.footprint(&LIMITS).expect("a small picture").decoder
+        };
+        let more = decoder(&place(0, 0)) + 7 * BYTES_PER_PROFILE_BYTE;
+        assert_eq!(decoder(&file), more, "it takes memory");
         assert_eq!(
             space(&place(128, 8)),
             None,
             "it would reach beyond the file"
         );
         assert_eq!(space(&place(u32::MAX, u32::MAX)), None);
+        assert_eq!(
+            space(&with_space(108, b"DEBM")),
+            None,
+            "the fourth version of the header has no place for a profile"
+        );
     }
 
     #[test]
@@ -559,10 +631,15 @@ mod tests {
                     .concat(),
             );
             space.extend([((gamma * 65536.0) as u32).to_le_bytes(); 3].concat());
-            space_of(&space)
+            let [fifth, fourth] =
+                [124, 108].map(|size| super::tests::space(&with_space(size, &space)));
+            assert_eq!(fifth, fourth);
+            fifth
         };
         assert_eq!(calibrated(2.2, 0.3), None);
         assert_eq!(calibrated(1.0 / 2.2, 0.3), None, "the other way round");
+        let inverse = calibrated(1.0 / 1.8, 0.3);
+        assert!(matches!(inverse, Some(Space::Calibrated(_))));
         assert!(matches!(calibrated(1.8, 0.3), Some(Space::Calibrated(_))));
         assert!(matches!(calibrated(2.2, 0.2), Some(Space::Calibrated(_))));
         assert_eq!(space_of(&[0; 60]), None, "nothing is said");

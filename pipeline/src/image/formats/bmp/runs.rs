@@ -100,18 +100,18 @@ pub fn decode(
                 }
                 continue;
             }
-            [0, count, ref rest @ ..] if count > 2 => {
+            [0, count, ref rest @ ..] => {
                 let count = usize::from(count);
                 let length = unit.bytes(count);
                 bytes = rest;
                 (count, take(&mut bytes, length.next_multiple_of(2))?, count)
             }
-            [count, ref rest @ ..] if count > 0 => {
+            [count, ref rest @ ..] => {
                 bytes = rest;
                 let pixels = take(&mut bytes, unit.bytes(1))?;
                 (usize::from(count), pixels, unit.period())
             }
-            _ => return Err(ends_too_early()),
+            [] => return Err(ends_too_early()),
         };
         for index in 0..count.min(width.saturating_sub(x)) {
             draw(x + index, y, unit.pixel(pixels, index % period));
