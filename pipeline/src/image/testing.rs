@@ -2,7 +2,9 @@
 
 use super::decoded::Decoded;
 use super::error::DecodeError;
+use super::footprint::Footprint;
 use super::limits::Limits;
+use super::pixels::{Image, Layout};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +31,21 @@ pub fn assert_parts_are_rejected(
             file.len()
         );
     }
+}
+
+/// Asserts that a picture has the size that its header promised, and no alpha channel unless one was
+/// promised.
+pub fn assert_as_promised(promised: &Footprint, image: &Image) {
+    let size = (promised.width, promised.height);
+    let image = image.clone().drop_opaque_alpha(&Cancel::never());
+    let image = image.expect("not cancelled");
+    assert_eq!(
+        (image.width, image.height),
+        size,
+        "promised was {promised:?}"
+    );
+    let is_opaque = image.layout == Layout::Rgb;
+    assert!(is_opaque || promised.layout == Layout::Rgba, "it has alpha");
 }
 
 /// Calls `decode` so many `times` with two workers, one of whose cores is taken back and released

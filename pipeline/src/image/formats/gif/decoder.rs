@@ -1,14 +1,7 @@
-//! The library's decoder: its options and its errors.
+//! The errors of the library's decoder.
 
 use crate::image::error::DecodeError;
-use ::gif::{DecodeOptions, DecodingError};
-
-/// The options of every decoder. Unknown blocks are skipped; the outline leaves them out anyway.
-pub fn options() -> DecodeOptions {
-    let mut options = DecodeOptions::new();
-    options.allow_unknown_blocks(true);
-    options
-}
+use ::gif::DecodingError;
 
 /// The error for a file without an image.
 pub fn no_frame() -> DecodeError {

@@ -1,6 +1,6 @@
 //! The frames of a GIF, drawn one after the other onto a canvas, as browsers show them.
 
-use super::decoder::{invalid, no_frame, options};
+use super::decoder::{invalid, no_frame};
 use super::outline::{Outline, descriptor};
 use crate::image::animation::{self, AnimationCanvas, AnimationFrame, shown_milliseconds};
 use crate::image::error::DecodeError;
@@ -9,7 +9,9 @@ use crate::image::limits::Limits;
 use crate::image::pixels::Image;
 use crate::image::reader::CancellableReader;
 use crate::image::rectangle::Rectangle;
-use ::gif::{ColorOutput, Decoder, DecodingError, DisposalMethod, Frame, MemoryLimit, Repeat};
+use ::gif::{
+    ColorOutput, DecodeOptions, Decoder, DecodingError, DisposalMethod, Frame, MemoryLimit, Repeat,
+};
 use std::num::NonZeroU64;
 use towebp_encoder::{Cancel, Cancelled};
 
@@ -51,7 +53,7 @@ impl<'a> Frames<'a> {
         limits: Limits,
         cancel: &'a Cancel<'a>,
     ) -> Result<Frames<'a>, DecodeError> {
-        let mut options = options();
+        let mut options = DecodeOptions::new();
         options.set_color_output(ColorOutput::Indexed);
         options.set_memory_limit(MemoryLimit::Bytes(
             NonZeroU64::new(limits.max_pixels).unwrap_or(NonZeroU64::MIN),

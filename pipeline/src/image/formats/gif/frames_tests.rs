@@ -210,11 +210,38 @@ fn several_frames_are_seen_in_the_outline() {
     let dot = || frame([0, 0, 1, 1], &[1], DisposalMethod::Keep);
     let still = gif(1, 1, Some(Repeat::Infinite), &[dot()]);
     let animated = gif(1, 1, Some(Repeat::Infinite), &[dot(), dot()]);
-    let is_animated = |bytes: &[u8]| Outline::walk(bytes, 10).is_ok_and(|it| it.is_animated());
+    let is_animated =
+        |bytes: &[u8]| Header::read(bytes, &LIMITS).is_ok_and(|header| header.is_animated());
     assert!(!is_animated(&still) && is_animated(&animated));
     for length in 0..animated.len() - 1 {
         assert!(!is_animated(&animated[..length]), "{length} bytes");
     }
+}
+
+#[test]
+fn each_frame_counts_as_the_canvas_or_as_its_own_pixels_if_they_are_more() {
+    let frames = [
+        frame([0, 0, 3, 5], &[1; 15], DisposalMethod::Keep),
+        frame([0, 0, 1, 1], &[1], DisposalMethod::Keep),
+    ];
+    let file = gif(2, 2, None, &frames);
+    let check = |max_animation_pixels| {
+        let limits = Limits {
+            max_animation_pixels,
+            ..LIMITS
+        };
+        let header = Header::read(&file, &limits)?;
+        header.animation_footprint(&header.footprint(&limits)?, &limits)
+    };
+    let memory = check(15 + 4).expect("within the limits").decoder;
+    let header = Header::read(&file, &LIMITS).expect("within the limits");
+    let indices = 15;
+    assert_eq!(memory, TABLES + indices + header.outline.held_bytes());
+    let error = check(15 + 3).err();
+    assert_eq!(
+        error,
+        Some(DecodeError::AnimationTooLarge { max_pixels: 18 })
+    );
 }
 
 #[test]

@@ -14,7 +14,8 @@ use crate::image::guard::decode_guarded;
 use crate::image::limits::Limits;
 use crate::image::pixels::Layout;
 use crate::image::reader::CancellableReader;
-use decoder::{invalid, no_frame, options};
+use ::gif::DecodeOptions;
+use decoder::{invalid, no_frame};
 use outline::Outline;
 use towebp_encoder::Cancel;
 
@@ -50,7 +51,7 @@ impl<'a> Header<'a> {
     pub fn footprint(&self, limits: &Limits) -> Result<Footprint, DecodeError> {
         let cancel = Cancel::never();
         let reader = CancellableReader::of_parts(&self.outline.parts, usize::MAX, &cancel);
-        let mut decoder = options()
+        let mut decoder = DecodeOptions::new()
             .read_info(reader)
             .map_err(|error| invalid(&error))?;
         let canvas = (u32::from(decoder.width()), u32::from(decoder.height()));
@@ -160,7 +161,7 @@ mod frames_tests;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::image::testing::{LIMITS, assert_parts_are_rejected};
+    use crate::image::testing::{LIMITS, assert_as_promised, assert_parts_are_rejected};
     use ::gif::{Encoder, Frame};
 
     const PALETTE: [u8; 12] = [10, 11, 12, 20, 21, 22, 30, 31, 32, 40, 41, 42];
@@ -188,7 +189,11 @@ mod tests {
     }
 
     fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Decoded, DecodeError> {
-        Header::read(bytes, limits)?.decode_first(limits, cancel)
+        let header = Header::read(bytes, limits)?;
+        let decoded = header.decode_first(limits, cancel)?;
+        let promised = header.footprint(limits).expect("it was decoded");
+        assert_as_promised(&promised, &decoded.image);
+        Ok(decoded)
     }
 
     fn pixels(file: &[u8]) -> Vec<[u8; 4]> {
@@ -241,6 +246,38 @@ mod tests {
     }
 
     #[test]
+    fn only_a_frame_that_covers_the_canvas_in_256_colors_is_opaque_for_certain() {
+        let layout = |colors: u8, canvas: (u16, u16), frame: Frame<'_>| {
+            let palette = vec![9; 3 * (usize::from(colors) + 1)];
+            let mut file = Vec::new();
+            let encoder = Encoder::new(&mut file, canvas.0, canvas.1, &palette);
+            let mut encoder = encoder.expect("a valid palette");
+            encoder.write_frame(&frame).expect("a valid frame");
+            drop(encoder);
+            let image = read(&file, &LIMITS, &Cancel::never()).expect("a valid picture");
+            assert_eq!(image.image.width, u32::from(canvas.0));
+            let header = Header::read(&file, &LIMITS).expect("it was read");
+            let promised = header.footprint(&LIMITS).expect("it was read");
+            (
+                promised.layout,
+                promised.decoder - header.outline.held_bytes() - TABLES,
+            )
+        };
+        let whole = || frame(0, 0, 2, 1, &[0, 1]);
+        // A byte for each index, and for each pixel's alpha before that is dropped.
+        assert_eq!(layout(255, (2, 1), whole()), (Layout::Rgb, 2 + 2));
+        assert_eq!(layout(127, (2, 1), whole()), (Layout::Rgba, 2));
+        let transparent = Frame {
+            transparent: Some(7),
+            ..whole()
+        };
+        assert_eq!(layout(255, (2, 1), transparent), (Layout::Rgba, 2));
+        assert_eq!(layout(255, (3, 1), whole()), (Layout::Rgba, 2));
+        let moved = frame(1, 0, 2, 1, &[0, 1]);
+        assert_eq!(layout(255, (2, 1), moved), (Layout::Rgba, 2));
+    }
+
+    #[test]
     fn interlaced_rows_are_sorted() {
         // The passes of GIF 89a, appendix E: the first row and the step. In flat rows one code may
         // stand for several.
@@ -271,6 +308,8 @@ mod tests {
             pixels(&gif(0, 0, &[frame(3, 3, 2, 1, &[0, 1])])),
             [FIRST, SECOND]
         );
+        let pixels = pixels(&gif(0, 2, &[frame(0, 0, 1, 3, &[0, 1, 0])]));
+        assert_eq!(pixels, [FIRST, SECOND, FIRST], "one side is empty");
     }
 
     #[test]
@@ -282,10 +321,16 @@ mod tests {
         assert_eq!(pixels(&file).len(), 1200);
         // The last bytes are the end of the data's blocks and the trailer.
         assert_parts_are_rejected(read, &file, 6..file.len() - 4);
-        assert!(
-            read(&gif(4, 4, &[]), &LIMITS, &Cancel::never()).is_err(),
-            "no frame at all"
-        );
+        let reason = |file: &[u8]| match read(file, &LIMITS, &Cancel::never()) {
+            Err(DecodeError::Invalid(reason)) => reason,
+            other => panic!("{:?}", other.err()),
+        };
+        for length in [20, file.len() / 2] {
+            let reason = reason(&file[..length]);
+            assert!(reason.contains("ends too early"), "{length}: {reason}");
+        }
+        let reason = reason(&gif(4, 4, &[]));
+        assert!(reason.contains("ends too early"), "no frame: {reason}");
     }
 
     #[test]
