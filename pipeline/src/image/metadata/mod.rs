@@ -159,6 +159,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_kept_has_four_names_and_takes_memory_by_what_is_copied() {
+        let keep = |profile, descriptions| Keep {
+            profile,
+            descriptions,
+        };
+        let copied = 3 * 1000;
+        for (name, expected, memory) in [
+            ("strip", keep(false, Descriptions::Nothing), 0),
+            ("icc", keep(true, Descriptions::Nothing), copied),
+            ("keep", keep(true, Descriptions::All), copied),
+            (
+                "copyright",
+                keep(false, Descriptions::Copyright),
+                copied + copyright::MEMORY,
+            ),
+        ] {
+            assert!(Keep::ALLOWED.contains(name));
+            assert_eq!(Keep::parse(name), Some(expected), "{name}");
+            assert_eq!(expected.memory(1000), memory, "{name}");
+            assert_eq!(expected.memory(0), 0, "{name} of a file without metadata");
+        }
+        assert_eq!(Keep::parse("KEEP"), None);
+    }
+
+    #[test]
     fn orientations_are_reset_in_attributes_and_elements() {
         for (before, after) in [
             (

@@ -112,7 +112,6 @@ pub fn swaps_sides(orientation: Orientation) -> bool {
 /// Whether the orientation mirrors the stored picture along its width, and along its height.
 pub fn mirrored_sides(orientation: Orientation) -> [bool; 2] {
     match orientation {
-        Orientation::NoTransforms => [false, false],
         Orientation::FlipHorizontal => [true, false],
         Orientation::FlipVertical => [false, true],
         Orientation::Rotate180 => [true, true],
@@ -324,27 +323,62 @@ mod tests {
     }
 
     #[test]
-    fn pictures_larger_than_a_tile_are_oriented_whole() {
-        let (width, height) = (70, 45);
-        let number = |x: u32, y: u32| [x as u8, y as u8, (x ^ y) as u8];
-        let pixels = (0..height)
-            .flat_map(|y| (0..width).flat_map(move |x| number(x, y)))
-            .collect();
-        let image = apply(
-            Image {
+    fn pictures_larger_than_a_tile_and_than_a_part_are_oriented_whole() {
+        for (width, height) in [(70, 45), (600, 1100)] {
+            let number = |x: u32, y: u32| [x as u8, y as u8, (x ^ y) as u8];
+            let pixels = (0..height)
+                .flat_map(|y| (0..width).flat_map(move |x| number(x, y)))
+                .collect();
+            let image = Image {
                 width,
                 height,
                 layout: Layout::Rgb,
                 pixels,
-            },
-            Orientation::Rotate90,
-            Workers::new(2, None, &Cancel::never()),
-        )
-        .expect("it is not cancelled");
-        assert_eq!((image.width, image.height), (height, width));
-        for (index, pixel) in image.pixels.as_chunks::<3>().0.iter().enumerate() {
-            let (x, y) = (index as u32 % height, index as u32 / height);
-            assert_eq!(*pixel, number(y, height - 1 - x), "at {x}, {y}");
+            };
+            let never = Cancel::never();
+            let image = apply(image, Orientation::Rotate90, Workers::new(2, None, &never))
+                .expect("it is not cancelled");
+            assert_eq!((image.width, image.height), (height, width));
+            for (index, pixel) in image.pixels.as_chunks::<3>().0.iter().enumerate() {
+                let (x, y) = (index as u32 % height, index as u32 / height);
+                assert_eq!(*pixel, number(y, height - 1 - x), "at {x}, {y}");
+            }
+        }
+    }
+
+    #[test]
+    fn rectangles_move_as_their_pixels_do() {
+        let stored = Rectangle {
+            left: 1,
+            top: 2,
+            width: 3,
+            height: 1,
+        };
+        let (width, height) = (7, 5);
+        for value in 1..=8 {
+            let orientation = read(&exif(0x0112, 3, 1, value)).expect("a valid orientation");
+            let mut pixels = vec![0; width * height * 3];
+            for x in stored.left..stored.left + stored.width {
+                pixels[(stored.top * width + x) * 3] = 1;
+            }
+            let image = Image {
+                width: width as u32,
+                height: height as u32,
+                layout: Layout::Rgb,
+                pixels,
+            };
+            let never = Cancel::never();
+            let image = apply(image, orientation, Workers::new(1, None, &never));
+            let image = image.expect("it is not cancelled");
+            let places = image.pixels.iter().step_by(3).enumerate();
+            let marked: Vec<usize> = places.filter(|it| *it.1 == 1).map(|it| it.0).collect();
+            let size = (width as u32, height as u32);
+            let placed = apply_to_rectangle(stored, size, orientation);
+            let expected: Vec<usize> = (placed.top..placed.top + placed.height)
+                .flat_map(|y| (placed.left..placed.left + placed.width).map(move |x| (x, y)))
+                .map(|(x, y)| y * image.width as usize + x)
+                .collect();
+            assert_eq!(marked, expected, "orientation {value}: {placed:?}");
         }
     }
 

@@ -111,3 +111,36 @@ impl<'a> Tiff<'a> {
         Some(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of one entry of this type, whose value or its offset is `value`.
+    fn numbers(kind: u16, count: u32, value: [u8; 4], behind: &[u8]) -> Vec<Option<u32>> {
+        let mut file = b"II*\0\x08\0\0\0\x01\0\x17\x01".to_vec();
+        file.extend(kind.to_le_bytes());
+        file.extend(count.to_le_bytes());
+        file.extend([&value, &[0; 4][..], behind].concat());
+        let tiff = Tiff::new(&file).expect("a header");
+        let entry = tiff.entries().next().expect("one entry");
+        (0..3).map(|index| tiff.number(&entry, index)).collect()
+    }
+
+    #[test]
+    fn numbers_of_every_size_are_read_in_place_and_by_offset() {
+        let at = [26, 0, 0, 0];
+        for kind in [BYTE, UNDEFINED] {
+            let found = numbers(kind, 2, [7, 9, 11, 0], &[]);
+            assert_eq!(found, [Some(7), Some(9), None], "type {kind}");
+            let found = numbers(kind, 5, at, &[1, 2, 3, 4, 5]);
+            assert_eq!(found, [Some(1), Some(2), Some(3)], "type {kind}");
+        }
+        let found = numbers(SHORT, 2, [1, 2, 3, 4], &[]);
+        assert_eq!(found, [Some(0x201), Some(0x403), None]);
+        let found = numbers(LONG, 2, at, &[1, 0, 0, 0, 0, 0, 0, 2, 9]);
+        assert_eq!(found, [Some(1), Some(0x200_0000), None]);
+        assert_eq!(numbers(ASCII, 2, *b"ab\0\0", &[]), [None; 3]);
+        assert_eq!(numbers(LONG, 2, at, &[1]), [None; 3], "beyond the end");
+    }
+}

@@ -126,6 +126,43 @@ fn exif_texts_are_found_in_place_and_by_offset() {
     }
 }
 
+#[test]
+fn two_long_exif_texts_stay_two_up_to_the_bound() {
+    /// Exif with Artist and Copyright, which lie one behind the other.
+    fn exif(artist: &[u8], copyright: &[u8]) -> Vec<u8> {
+        let at = 8 + 2 + 2 * 12 + 4u32;
+        let mut exif = b"II*\0\x08\0\0\0\x02\0".to_vec();
+        let (first, second) = (artist.len() as u32, copyright.len() as u32);
+        for (tag, count, at) in [(0x013bu16, first, at), (0x8298, second, at + first)] {
+            exif.extend([tag.to_le_bytes(), 2u16.to_le_bytes()].concat());
+            exif.extend([count.to_le_bytes(), at.to_le_bytes()].concat());
+        }
+        [&exif, &[0; 4][..], artist, copyright].concat()
+    }
+    let given = exif(b"Ada Augusta\0", b"all rights\0\0");
+    let written = of_exif(&given).expect("two texts");
+    let read = Tiff::new(&written).expect("a header");
+    assert_eq!(read.text(TAGS[0]), Some(&b"Ada Augusta\0"[..]));
+    assert_eq!(read.text(TAGS[1]), Some(&b"all rights\0"[..]));
+    let long = |length| {
+        let written = of_exif(&exif(&vec![b'x'; length], b"all rights\0\0")).expect("a text");
+        let read = Tiff::new(&written).expect("a header");
+        read.text(TAGS[0]).map(<[u8]>::len)
+    };
+    assert_eq!(long(4096), Some(4097), "with the zero at its end");
+    assert_eq!(long(4097), None);
+}
+
+#[test]
+fn iptc_adds_only_what_xmp_lacks() {
+    let iptc = b"8BIM\x04\x04\0\0\0\0\0\x12\x1c\x02\x50\0\x05Grace\x1c\x02\x74\0\x03All";
+    let given = packet("dc:creator='Ada'", "");
+    let both = of_xmp(Some(given.as_bytes()), Some(iptc)).expect("two properties");
+    let both = String::from_utf8(both).expect("it is UTF-8");
+    assert!(both.contains("Ada") && both.contains("All"), "{both}");
+    assert!(!both.contains("Grace"), "{both}");
+}
+
 /// No damage makes a reader panic, and whatever it finds can be read again.
 #[test]
 fn damaged_descriptions_are_read_without_a_fault() {
