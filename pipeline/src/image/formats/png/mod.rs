@@ -151,6 +151,8 @@ fn input<'a>(bytes: &'a [u8], header: &'a Header<'a>, cancel: &'a Cancel<'a>) ->
 }
 
 #[cfg(test)]
+mod header_tests;
+#[cfg(test)]
 mod two_threads_tests;
 
 #[cfg(test)]
@@ -472,7 +474,7 @@ pub mod tests {
     }
 
     /// A chunk (PNG 5.3).
-    fn chunk(kind: [u8; 4], data: &[u8]) -> Vec<u8> {
+    pub fn chunk(kind: [u8; 4], data: &[u8]) -> Vec<u8> {
         let checked = [&kind[..], data].concat();
         [
             &(data.len() as u32).to_be_bytes()[..],
