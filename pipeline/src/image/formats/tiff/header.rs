@@ -215,7 +215,7 @@ impl<'a> Header<'a> {
             2 => Some(Alpha::Unassociated),
             _ => None,
         };
-        let is_planar = samples > 1 && fields.number(tag::PLANAR, 1)? == 2;
+        let is_planar = fields.number(tag::PLANAR, 1)? == 2;
         let data = |tag| fields.find(tag).and_then(|entry| tiff.data(&entry));
         let header = Header {
             bytes,

@@ -1,6 +1,7 @@
 //! Files of all kinds that are read, written here byte by byte, and damaged ones.
 
 use super::header::Header;
+use crate::image::color::profile_bytes;
 use crate::image::decoded::Decoded;
 use crate::image::error::DecodeError;
 use crate::image::format::Format;
@@ -8,7 +9,7 @@ use crate::image::formats::jpeg::tests::{jpeg, subsampled, without_tables};
 use crate::image::limits::Limits;
 use crate::image::opened::open;
 use crate::image::pixels::Layout;
-use crate::image::testing::{LIMITS, assert_parts_are_rejected};
+use crate::image::testing::{LIMITS, assert_as_promised, assert_parts_are_rejected};
 use fax::encoder::Encoder;
 use fax::{Color, VecWriter};
 use towebp_encoder::Cancel;
@@ -61,7 +62,7 @@ impl Writer {
 
     fn tiles(mut self, width: u32, height: u32) -> Writer {
         self.is_tiled = true;
-        self.short(322, width).short(323, height)
+        self.field(322, 4, &[width]).field(323, 4, &[height])
     }
 
     fn big_endian(mut self) -> Writer {
@@ -140,8 +141,10 @@ impl Writer {
 
 fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Decoded, DecodeError> {
     let header = Header::read(bytes, limits)?;
-    super::footprint(&header, limits)?;
-    super::decode(&header, limits, cancel)
+    let promised = super::footprint(&header, limits)?;
+    let decoded = super::decode(&header, limits, cancel)?;
+    assert_as_promised(&promised, &decoded.image);
+    Ok(decoded)
 }
 
 fn decoded(writer: Writer) -> Decoded {
@@ -182,6 +185,8 @@ fn a_palette_has_all_reds_first() {
     assert_eq!(pixels(of(&colors)), [1, 3, 5, 2, 4, 6, 1, 3, 5]);
     // Of 8 bits, as some writers have it.
     assert_eq!(pixels(of(&[1, 2, 3, 4, 5, 6])), [1, 3, 5, 2, 4, 6, 1, 3, 5]);
+    let darkest = of(&[256, 0, 0, 0, 0, 255]);
+    assert_eq!(pixels(darkest), [1, 0, 0, 0, 0, 0, 1, 0, 0], "of 16 bits");
     assert!(fault(of(&[1, 2, 3])).contains("field 320"));
 }
 
@@ -227,6 +232,11 @@ fn alpha_is_kept_and_colors_are_divided_by_it() {
     assert_eq!(pixels(writer((2, 1), 2, 8, 4, &[&row])), row);
     // A fourth sample of no meaning is passed over.
     assert_eq!(pixels(of(0)), [50, 100, 20, 200, 0, 10]);
+    // There is none among three samples of RGB, and beside inks it is not read.
+    let opaque = writer((2, 1), 2, 8, 3, &[&row[..6]]).short(338, 1);
+    assert_eq!(pixels(opaque), row[..6]);
+    let inks = writer((1, 1), 5, 8, 5, &[&[0, 0, 0, 255, 9]]).short(338, 2);
+    assert_eq!(pixels(inks), [0, 0, 0]);
     let gray = writer((2, 1), 1, 8, 2, &[&[7, 100, 9, 255]]).short(338, 2);
     assert_eq!(pixels(gray), [7, 7, 7, 100, 9, 9, 9, 255]);
 }
@@ -435,6 +445,56 @@ fn the_tag_of_the_orientation_and_the_profile_count() {
     assert!(opened.metadata_bytes() >= 6);
     let header = Header::read(&file, &LIMITS).expect("a good file");
     assert_eq!(header.profile(), Some(&[7; 6][..]));
+    assert_eq!(header.longest_part(), 6);
+}
+
+#[test]
+fn descriptions_are_handed_over() {
+    let writer = writer((3, 2), 1, 8, 1, &[&[1, 2, 3, 4, 5, 6]])
+        .field(700, 1, &[1, 2, 3, 4, 5])
+        .field(34_377, 1, &[9, 8, 7, 6, 5, 4]);
+    let file = writer.file();
+    let header = Header::read(&file, &LIMITS).expect("a good file");
+    assert_eq!(header.xmp(), Some(&[1, 2, 3, 4, 5][..]));
+    assert_eq!(header.iptc(), Some(&[9, 8, 7, 6, 5, 4][..]));
+    assert_eq!(header.directory(), file);
+}
+
+#[test]
+fn memory_is_that_of_the_largest_part_and_of_what_is_beside_it() {
+    let decoder = |writer: Writer| {
+        let file = writer.file();
+        let header = Header::read(&file, &LIMITS).expect("a good file");
+        let footprint = super::footprint(&header, &LIMITS);
+        footprint.expect("a small picture").decoder
+    };
+    let rgb = || writer((5, 4), 2, 8, 3, &[&[0; 45], &[0; 15]]).short(278, 3);
+    let plain = decoder(rgb());
+    let (libraries, strip, pixels) = (256 << 10, 3 * 15, 5 * 4);
+    assert_eq!(plain, libraries + strip);
+    assert_eq!(decoder(rgb().short(266, 2)), plain + 45, "reversed data");
+    let profile = decoder(rgb().field(34_675, 1, &[0; 30]));
+    assert_eq!(profile, plain + profile_bytes(30, 3));
+    let cmyk = writer((5, 4), 5, 8, 4, &[&[0; 80]]).field(34_675, 1, &[0; 30]);
+    let expected = libraries + 80 + pixels + profile_bytes(30, 4);
+    assert_eq!(
+        decoder(cmyk),
+        expected,
+        "with a byte for each pixel of inks"
+    );
+}
+
+#[test]
+fn a_predictor_counts_only_beside_a_compression_that_has_one() {
+    let row = [1, 2, 3, 4, 5, 6];
+    let of = |compression, predictor| {
+        let writer = writer((2, 1), 2, 8, 3, &[&row]);
+        writer.short(259, compression).short(317, predictor)
+    };
+    assert_eq!(pixels(of(1, 2)), row);
+    assert_eq!(pixels(of(1, 9)), row);
+    let bits = writer((2, 1), 1, 4, 1, &[&[0]]).short(259, 5).short(317, 2);
+    assert!(fault(bits).contains("predictor"));
 }
 
 #[test]
@@ -460,6 +520,11 @@ fn kinds_that_are_not_read_are_named() {
         (plain().short(258, 32), "32 bits"),
         (plain().field(258, 3, &[8, 8, 4]), "several kinds"),
         (plain().short(277, 2), "2 samples"),
+        (writer((1, 1), 2, 8, 17, &[&[0; 17]]), "17 samples"),
+        (
+            writer((1, 1), 5, 8, 4, &[&[0; 4]]).short(332, 2),
+            "inks other than CMYK",
+        ),
     ] {
         let fault = fault(file);
         assert!(
@@ -487,6 +552,20 @@ fn sizes_are_checked_before_anything_of_them_is_allocated() {
     let tiles = of(2, 1).tiles(1 << 15, 1 << 15);
     assert!(fault(tiles).contains("far larger"));
     assert!(fault(of(2, 1).tiles(0, 16)).contains("size of its parts"));
+    for (width, height) in [(1, (1 << 20) + 1), ((1 << 20) + 1, 1)] {
+        let fault = fault(of(1, 1).tiles(width, height));
+        assert!(fault.contains("size of its parts"), "{width} x {height}");
+        let at_most = of(1, 1).tiles(width.min(1 << 20), height.min(1 << 20));
+        assert!(Header::read(&at_most.file(), &LIMITS).is_ok());
+    }
+    // Four times the picture, and 2^24 pixels more.
+    let check = |width| {
+        let file = of(100, 1).tiles(width, 100).file();
+        let header = Header::read(&file, &LIMITS).expect("its tile is there");
+        header.check_parts(&LIMITS)
+    };
+    assert_eq!(check(167_776), Ok(()));
+    assert!(check(167_777).is_err());
     let strips = of(2, 9).short(278, 1);
     assert!(fault(strips).contains("missing"));
 }
