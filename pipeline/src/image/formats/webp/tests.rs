@@ -1,8 +1,9 @@
 use super::*;
 use crate::image::pixels::{Image, Layout};
-use crate::image::testing::{LIMITS, assert_parts_are_rejected};
+use crate::image::testing::{LIMITS, assert_as_promised, assert_parts_are_rejected};
 use crate::image::{Format, open};
 use image_webp::WebPDecoder;
+use outline::Frame;
 use std::io::Cursor;
 use towebp_encoder::testing::Random;
 use towebp_encoder::{AnimationEncoder, ColorType, Encoder, Picture, Workers};
@@ -65,8 +66,10 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Decoded, DecodeError> {
-    open(bytes, Format::Webp, limits)?;
-    decode(&Header::read(bytes, limits)?, limits, cancel)
+    let promised = *open(bytes, Format::Webp, limits)?.footprint();
+    let decoded = decode(&Header::read(bytes, limits)?, limits, cancel)?;
+    assert_as_promised(&promised, &decoded.image);
+    Ok(decoded)
 }
 
 /// The picture as the decoder reads all of the file.
@@ -184,6 +187,38 @@ fn sizes_are_held_to_the_limits() {
 }
 
 #[test]
+fn the_header_tells_what_the_file_is() {
+    for (name, file) in files() {
+        let header = Header::read(&file, &LIMITS).expect("a good header");
+        assert_eq!(header.is_animated(), name.starts_with("animated"), "{name}");
+        let is_lossy = ["lossy", "lossy with alpha", "rough alpha", "partitions"].contains(&name);
+        assert_eq!(header.is_lossy(), is_lossy, "{name}");
+        assert_eq!(header.upright_size(), header.size(), "{name}");
+    }
+}
+
+#[test]
+fn an_animation_takes_its_canvas_its_largest_frame_twice_and_the_list() {
+    let file = animated(Encoder::lossless());
+    let header = Header::read(&file, &LIMITS).expect("a good header");
+    let first = header.footprint(&LIMITS).expect("a small picture");
+    let all = header.animation_footprint(&first, &LIMITS);
+    let all = all.expect("small frames").decoder;
+    let (frames, _) = header.frames();
+    assert_eq!(frames.len(), 4);
+    let frame = Frame::read(frames[0], (40, 30)).expect("a good frame");
+    assert_eq!(frame.bitstream.size, (40, 30), "all of it is new");
+    let decoding = frame.bitstream.memory(&mut { u64::MAX });
+    let pixels = 4 * 40 * 30;
+    assert_eq!(first.decoder, 3 * pixels + decoding.expect("a good frame"));
+    let list = 4 * size_of::<&[u8]>() as u64;
+    assert!(
+        (first.decoder + list..2 * first.decoder).contains(&all),
+        "{all}"
+    );
+}
+
+#[test]
 fn metadata_is_read_and_the_picture_oriented() {
     let exif = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
     let profile = moxcms::ColorProfile::new_display_p3().encode();
@@ -197,6 +232,9 @@ fn metadata_is_read_and_the_picture_oriented() {
         let never = Cancel::never();
         let workers = Workers::new(1, None, &never);
         assert_eq!(opened.upright_size(), Some((30, 40)));
+        let header = Header::read(&file, &LIMITS).expect("a good file");
+        assert_eq!(header.kept_profile(Keep::ALL), Some(profile.clone()));
+        assert_eq!(header.kept_profile(Keep::NOTHING), None);
         let (image, metadata) = opened.decode(Keep::ALL, workers).expect("a good file");
         assert_eq!((image.width, image.height), (30, 40));
         assert_eq!(metadata.icc, Some(profile.clone()));
