@@ -155,7 +155,9 @@ mod tests {
                 );
                 assert_eq!(queue.held(), 0, "{length} bytes by blocks");
                 queue.push(&bytes, None);
-                assert!(queue.into_vec() == bytes, "{length} bytes together");
+                let together = queue.into_vec();
+                assert!(together == bytes, "{length} bytes together");
+                assert!(together.capacity() <= length.max(SMALLEST), "{length}");
             }
         }
     }

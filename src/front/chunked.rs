@@ -160,8 +160,13 @@ mod tests {
 
     #[test]
     fn whatever_could_be_read_differently_is_rejected() {
-        let long_extension = format!("1;{}\r\nx\r\n0\r\n\r\n", "e".repeat(257));
-        let trailers = format!("0\r\n{}\r\n", "A: b\r\n".repeat(1100));
+        let extended = |length| format!("1;{}\r\nx\r\n0\r\n\r\n", "e".repeat(length));
+        let with_trailers = |lines| format!("0\r\n{}\r\n", "A: b\r\n".repeat(lines));
+        for longest in [extended(256), with_trailers(1024)] {
+            let read = read(longest.as_bytes());
+            assert!(read.is_ok(), "{read:?} of {} bytes", longest.len());
+        }
+        let (long_extension, trailers) = (extended(257), with_trailers(1025));
         let cases: &[&[u8]] = &[
             b"\r\n",
             b" 3\r\nabc\r\n",

@@ -189,6 +189,30 @@ fn what_is_no_http_1_is_refused() {
             text.escape_ascii()
         );
     }
+    for (text, reason) in [
+        (
+            "GET /a b HTTP/1.1\r\n\r\n",
+            "the request line does not end in HTTP/1.1",
+        ),
+        (
+            "GET / http/1.1\r\n\r\n",
+            "the request line does not end in HTTP/1.1",
+        ),
+        (
+            "G\u{c4}T / HTTP/1.1\r\n\r\n",
+            "the request line cannot be read",
+        ),
+        (
+            "GET / HTTP/1.1\r\nA b: c\r\n\r\n",
+            "a header's name cannot be read",
+        ),
+        (
+            "GET / HTTP/1.1\r\nA: b\u{1}\r\n\r\n",
+            "it contains a control character",
+        ),
+    ] {
+        assert_eq!(head(text), Err(Rejection::Malformed(reason)), "{text:?}");
+    }
     for version in ["2.0", "1.2", "0.9", "3.0"] {
         assert_eq!(
             head(format!("GET / HTTP/{version}\r\n\r\n")),
