@@ -469,6 +469,8 @@ mod tests {
             ),
             "the second may fail"
         );
+        let before_its_body = quotas.check(&store, caller).unwrap_err();
+        assert_eq!(before_its_body.limit, third.limit);
         drop(failing);
 
         let succeeding = quotas.take(&store, caller).unwrap();

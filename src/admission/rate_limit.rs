@@ -317,6 +317,21 @@ mod tests {
     }
 
     #[test]
+    fn who_is_still_held_back_stays_so_while_others_are_forgotten() {
+        let limiter = RateLimiter::default();
+        let (now, later) = (Instant::now(), Instant::now() + MINUTE / 2);
+        for key in 0..MAX_KEYS - 1 {
+            take(&limiter, key, now).unwrap();
+        }
+        for _ in 0..3 {
+            take(&limiter, usize::MAX, later).unwrap();
+        }
+        take(&limiter, usize::MAX - 1, later).unwrap();
+        assert_eq!(limiter.lock().0.len(), 2);
+        assert!(take(&limiter, usize::MAX, later).is_err());
+    }
+
+    #[test]
     fn a_customer_s_v6_prefix_multiplies_its_rate_by_4_or_16_and_no_more() {
         for (prefix, subnets, expected) in [("a /56", 256, 12), ("a /48", 65_536, 48)] {
             let limiter = ClientRateLimiter::new(THREE_A_MINUTE);

@@ -128,6 +128,23 @@ fn a_reservation_grows_at_once_or_not_at_all() {
 }
 
 #[test]
+fn growing_leaves_what_is_kept_for_small_ones() {
+    let budget = MemoryBudget::new(100, 2).keep_for_small(20);
+    let other = take(&budget, B, 10);
+    let mut growing = take(&budget, A, 50);
+    assert!(growing.grow_to(71).is_err(), "20 are kept");
+    assert!(growing.grow_to(70).is_ok());
+    drop(other);
+    assert!(growing.grow_to(81).is_ok(), "no other large one runs");
+    assert_eq!(MemoryBudget::most_running(2), [3, 10]);
+}
+
+#[test]
+fn averages_follow_slowly() {
+    assert!((average(8.0, 16.0) - 9.0).abs() < 1e-9);
+}
+
+#[test]
 fn what_fits_is_reserved_at_once_and_comes_back() {
     let budget = MemoryBudget::new(100, 4);
     let first = take(&budget, A, 60);
@@ -241,7 +258,10 @@ fn the_account_that_was_given_least_work_is_next() {
     assert!(light.is_granted() && !heavy.is_granted(), "{budget:?}");
     // It took longer than was thought.
     let mut light = light.take().expect("it is granted");
+    let given = || budget.state().large.given[&B];
+    let before = given();
     light.charge(200.0);
+    assert!((given() - before - 199.0).abs() < 1e-9, "in place of one");
     drop((light, held.pop()));
     held.extend([take(&budget, 20, 1)]);
     assert!(heavy.is_granted());
@@ -438,6 +458,9 @@ fn waiting_ends_in_time_with_what_stands_before() {
         until_waiting(&budget, 1);
         // Then 50 for half a second, which leaves room for as much beside them.
         assert!((wait(50) - 1.25).abs() < 1e-9, "{}", wait(50));
+        // One is before it, for a quarter of the workers.
+        budget.state().large.seconds_per_conversion = 10.0;
+        assert!((wait(50) - 2.5).abs() < 1e-9, "{}", wait(50));
         drop(held);
     });
 }
