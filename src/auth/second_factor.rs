@@ -221,6 +221,13 @@ mod tests {
         assert_eq!(key.base_32(), "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");
     }
 
+    /// RFC 4648, section 6. Five bits lie in up to two bytes, whose upper halves differ here.
+    #[test]
+    fn digits_of_base_32_have_five_bits_each() {
+        let bytes = [0x00, 0xff, 0x0f, 0xf0, 0x55, 0xaa, 0x81, 0x7e, 0x10, 0xef];
+        assert_eq!(base_32(&bytes), "AD7Q74CVVKAX4EHP");
+    }
+
     #[test]
     fn a_code_holds_for_its_period_and_those_beside_it() {
         let key = TotpKey(*b"12345678901234567890");

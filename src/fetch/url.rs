@@ -158,6 +158,18 @@ mod tests {
     }
 
     #[test]
+    fn a_port_that_is_not_named_is_that_of_the_scheme() {
+        for (text, port) in [
+            ("http://example.org/", 80),
+            ("https://example.org/", 443),
+            ("https://example.org:8080/", 8080),
+        ] {
+            let uri = parse(text).expect("a URL");
+            assert_eq!(check(&uri, PUBLIC), Ok(("example.org", port)), "{text}");
+        }
+    }
+
+    #[test]
     fn other_urls_are_rejected_whatever_the_settings() {
         let open = Policy {
             allow_private: true,
@@ -203,6 +215,8 @@ mod tests {
             "http://[::1%25lo]/",
             "http://[v1.a]/",
             "http://exa mple.org/",
+            "http://exa$mple.org/",
+            "http://exa~mple.org/",
             "http://ex%61mple.org/",
             "http://ex\u{e4}mple.org/",
             "http://\u{2460}\u{2461}\u{2466}.0.0.1/",
