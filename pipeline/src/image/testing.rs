@@ -33,8 +33,8 @@ pub fn assert_parts_are_rejected(
     }
 }
 
-/// Asserts that a picture has the size that its header promised, and no alpha channel unless one was
-/// promised.
+/// Asserts that a picture has the size that its header promised, and no alpha channel unless one
+/// was promised.
 pub fn assert_as_promised(promised: &Footprint, image: &Image) {
     let size = (promised.width, promised.height);
     let image = image.clone().drop_opaque_alpha(&Cancel::never());
