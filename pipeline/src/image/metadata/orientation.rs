@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn pictures_larger_than_a_tile_and_than_a_part_are_oriented_whole() {
         for (width, height) in [(70, 45), (600, 1100)] {
-            let number = |x: u32, y: u32| [x as u8, y as u8, (x ^ y) as u8];
+            let number = |x: u32, y: u32| [x as u8, y as u8, (x / 7 + y / 5) as u8];
             let pixels = (0..height)
                 .flat_map(|y| (0..width).flat_map(move |x| number(x, y)))
                 .collect();

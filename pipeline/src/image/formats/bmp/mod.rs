@@ -638,7 +638,7 @@ mod tests {
         };
         assert_eq!(calibrated(2.2, 0.3), None);
         assert_eq!(calibrated(1.0 / 2.2, 0.3), None, "the other way round");
-        let inverse = calibrated(1.0 / 1.8, 0.3);
+        let inverse = calibrated(0.5, 0.3);
         assert!(matches!(inverse, Some(Space::Calibrated(_))));
         assert!(matches!(calibrated(1.8, 0.3), Some(Space::Calibrated(_))));
         assert!(matches!(calibrated(2.2, 0.2), Some(Space::Calibrated(_))));
