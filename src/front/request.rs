@@ -129,3 +129,90 @@ impl IncomingBody {
         self.request
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::front::settings::WINDOW;
+    use crate::front::{Handover, Owner, Preparation, Response, Ticket, Waker, WorkKind};
+    use std::time::Duration;
+
+    /// It keeps the body as it is.
+    struct Keeper;
+
+    impl Ticket for Keeper {
+        fn prepare(&mut self, _: &Waker) -> Preparation {
+            Preparation::Ready
+        }
+
+        fn held(&self) -> usize {
+            0
+        }
+
+        fn answer(self: Box<Self>, _: ByteQueue, _: Handover) {}
+
+        fn reject(&self, rejection: Rejection) -> Response {
+            panic!("{rejection:?}")
+        }
+    }
+
+    /// A body of at most five bytes.
+    fn incoming(remaining: Remaining, now: Instant) -> IncomingBody {
+        let admitted = Admitted {
+            body_limit: 5,
+            kind: WorkKind::Page,
+            owner: Owner::Account(1),
+            ticket: Box::new(Keeper),
+        };
+        let request = AdmittedRequest {
+            admitted,
+            body: ByteQueue::default(),
+            length: 0,
+        };
+        IncomingBody::new(request, remaining, now)
+    }
+
+    #[test]
+    fn a_body_ends_at_its_length_and_what_follows_is_left() {
+        let now = Instant::now();
+        let mut body = incoming(Remaining::Length(5), now);
+        assert_eq!(body.take(b"abc", 1, now), Ok(3));
+        assert_eq!((body.readable(), body.received()), (2, 3));
+        assert!(!body.is_complete());
+        assert_eq!(body.take(b"deGET /", 1, now), Ok(2));
+        assert_eq!((body.readable(), body.received()), (0, 5));
+        assert!(body.is_complete() && body.held() >= 5);
+        assert_eq!(body.request.body.into_vec(), b"abcde");
+    }
+
+    #[test]
+    fn chunks_are_held_to_the_limit_to_the_byte() {
+        let now = Instant::now();
+        let mut body = incoming(Remaining::Chunks(Chunked::START), now);
+        let most = b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+        assert_eq!(body.take(&most[..9], 1, now), Ok(9));
+        assert!(!body.is_complete());
+        assert_eq!(body.take(&most[9..], 1, now), Ok(most.len() - 9));
+        assert!(body.is_complete());
+        assert_eq!((body.received(), body.readable()), (5, usize::MAX));
+        let mut body = incoming(Remaining::Chunks(Chunked::START), now);
+        assert_eq!(body.take(&most[..9], 1, now), Ok(9));
+        let more = body.take(b"3\r\ndef\r\n", 1, now);
+        assert_eq!(more, Err(Rejection::BodyTooLarge { limit: 5 }));
+    }
+
+    #[test]
+    fn each_window_needs_its_bytes() {
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let mut body = incoming(Remaining::Length(5), begin);
+        body.request.admitted.body_limit = 12;
+        body.remaining = Remaining::Length(12);
+        let needed = WINDOW.as_secs() as usize;
+        for (count, now, since) in [(needed / 2 - 1, 1, 0), (needed / 2, 2, 0), (1, 3, 3)] {
+            let bytes = [b'x'; 12];
+            assert_eq!(body.take(&bytes[..count], 1, at(now)), Ok(count));
+            assert_eq!(body.rate.deadline(), at(since) + WINDOW, "{count} bytes");
+        }
+    }
+}

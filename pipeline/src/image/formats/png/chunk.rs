@@ -61,3 +61,26 @@ pub fn chunks_of_file(file: &[u8]) -> impl Iterator<Item = (usize, Chunk<'_>)> {
         Some((place, chunk))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_range_that_lies_within_the_other_is_left_out() {
+        let file = b"0123456789";
+        for (hole, expected) in [
+            (None, ["2345", ""]),
+            (Some(3..5), ["2", "5"]),
+            (Some(2..6), ["", ""]),
+            (Some(2..3), ["", "345"]),
+            (Some(5..6), ["234", ""]),
+            (Some(1..3), ["2345", ""]),
+            (Some(5..7), ["2345", ""]),
+            (Some(7..9), ["2345", ""]),
+        ] {
+            let parts = parts_without(file, 2..6, hole.clone());
+            assert_eq!(parts, expected.map(str::as_bytes), "{hole:?}");
+        }
+    }
+}

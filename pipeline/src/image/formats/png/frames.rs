@@ -194,3 +194,23 @@ impl Clock {
         milliseconds as u32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_rounded_without_adding_up() {
+        let times = |delays: &[(u16, u16)]| {
+            let mut clock = Clock::default();
+            delays
+                .iter()
+                .map(|delay| clock.tick(*delay))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(times(&[(1, 30); 6]), [33, 34, 33, 33, 34, 33]);
+        assert_eq!(times(&[(3, 2), (1, 16), (1, 16)]), [1500, 63, 62]);
+        // Browsers show it for a tenth of a second, which does not count as too long.
+        assert_eq!(times(&[(1, 30), (1, 100), (1, 30)]), [33, 100, 34]);
+    }
+}

@@ -196,6 +196,15 @@ pub mod tests {
         )
     }
 
+    /// Why this file is rejected.
+    fn reason(file: &[u8]) -> String {
+        match read(file, &LIMITS, &Cancel::never()) {
+            Err(DecodeError::Invalid(reason)) => reason,
+            Err(other) => panic!("{other:?}"),
+            Ok(_) => panic!("it was read"),
+        }
+    }
+
     fn image(file: &[u8]) -> Image {
         read(file, &LIMITS, &Cancel::never())
             .expect("a valid picture")
@@ -355,6 +364,7 @@ pub mod tests {
         let file = png(info(40, 30, ColorType::Rgb, BitDepth::Eight), &samples);
         image(&file);
         assert_parts_are_rejected(read, &file, 8..file.len());
+        assert_eq!(reason(&file[..70]), "the PNG data ends too early");
     }
 
     #[test]
@@ -365,10 +375,12 @@ pub mod tests {
         );
         let middle = file.len() - 30;
         file[middle] ^= 1;
-        assert!(matches!(
-            read(&file, &LIMITS, &Cancel::never()),
-            Err(DecodeError::Invalid(_))
-        ));
+        assert!(reason(&file).starts_with("the PNG data is damaged ("));
+        file[middle] ^= 1;
+        // The checksum of the header.
+        file[8 + 25 - 1] ^= 1;
+        let expected = "the PNG data is damaged (a checksum is wrong)";
+        assert_eq!(reason(&file), expected);
     }
 
     #[test]
