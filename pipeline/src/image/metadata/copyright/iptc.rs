@@ -66,3 +66,74 @@ impl<'a> Iterator for Records<'a> {
         Some((record, number, data))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Data sets: record, number and data.
+    fn sets(sets: &[(u8, u8, &[u8])]) -> Vec<u8> {
+        let set = |(record, number, data): &(u8, u8, &[u8])| {
+            let length = (data.len() as u16).to_be_bytes();
+            [&[0x1c, *record, *number], &length[..], data].concat()
+        };
+        sets.iter().flat_map(set).collect()
+    }
+
+    fn resource(number: u16, name: &[u8], data: &[u8]) -> Vec<u8> {
+        let mut resource = [&b"8BIM"[..], &number.to_be_bytes()].concat();
+        resource.push(name.len() as u8);
+        resource.extend(name);
+        resource.resize(resource.len().next_multiple_of(2), 0);
+        resource.extend((data.len() as u32).to_be_bytes());
+        resource.extend(data);
+        resource.resize(resource.len().next_multiple_of(2), 0);
+        resource
+    }
+
+    fn texts(data: &[u8]) -> Vec<String> {
+        let found = read(&resource(0x0404, b"", data), &[80, 116]);
+        found.into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn resources_of_odd_and_even_lengths_are_passed() {
+        let data = sets(&[(2, 80, b"Ada")]);
+        for (name, length) in [(&b""[..], 3), (b"x", 4), (b"xy", 5), (b"xyz", 0)] {
+            let all = [
+                resource(0x0409, name, &vec![7; length]),
+                resource(0x0404, b"", &data),
+            ];
+            let found = read(&all.concat(), &[80]);
+            assert_eq!(found, [(80, "Ada".to_owned())], "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn the_wanted_sets_of_the_second_record_are_read_up_to_their_bound() {
+        let most = vec![b'x'; 2 << 10];
+        let more = vec![b'y'; (2 << 10) + 1];
+        let data = sets(&[
+            (1, 80, b"one"),
+            (2, 90, b"two"),
+            (2, 80, &more),
+            (2, 116, &most),
+            (2, 80, b"Ada"),
+        ]);
+        assert_eq!(
+            texts(&data),
+            [String::from_utf8(most).expect("ASCII"), "Ada".to_owned()]
+        );
+    }
+
+    #[test]
+    fn texts_are_utf_8_or_of_one_byte_a_letter() {
+        let (latin, unicode) = (&b"Zo\xeb"[..], "Zo\u{eb}".as_bytes());
+        assert_eq!(
+            texts(&sets(&[(2, 80, latin), (2, 80, unicode)])),
+            ["Zo\u{eb}"; 2]
+        );
+        let declared = sets(&[(1, 90, b"\x1b%G"), (2, 80, latin), (2, 80, unicode)]);
+        assert_eq!(texts(&declared), ["Zo\u{fffd}", "Zo\u{eb}"]);
+    }
+}
