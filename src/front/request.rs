@@ -156,10 +156,9 @@ mod tests {
         }
     }
 
-    /// A body of at most five bytes.
-    fn incoming(remaining: Remaining, now: Instant) -> IncomingBody {
+    fn incoming(body_limit: u64, remaining: Remaining, now: Instant) -> IncomingBody {
         let admitted = Admitted {
-            body_limit: 5,
+            body_limit,
             kind: WorkKind::Page,
             owner: Owner::Account(1),
             ticket: Box::new(Keeper),
@@ -175,7 +174,7 @@ mod tests {
     #[test]
     fn a_body_ends_at_its_length_and_what_follows_is_left() {
         let now = Instant::now();
-        let mut body = incoming(Remaining::Length(5), now);
+        let mut body = incoming(5, Remaining::Length(5), now);
         assert_eq!(body.take(b"abc", 1, now), Ok(3));
         assert_eq!((body.readable(), body.received()), (2, 3));
         assert!(!body.is_complete());
@@ -188,14 +187,14 @@ mod tests {
     #[test]
     fn chunks_are_held_to_the_limit_to_the_byte() {
         let now = Instant::now();
-        let mut body = incoming(Remaining::Chunks(Chunked::START), now);
+        let mut body = incoming(5, Remaining::Chunks(Chunked::START), now);
         let most = b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
         assert_eq!(body.take(&most[..9], 1, now), Ok(9));
         assert!(!body.is_complete());
         assert_eq!(body.take(&most[9..], 1, now), Ok(most.len() - 9));
         assert!(body.is_complete());
         assert_eq!((body.received(), body.readable()), (5, usize::MAX));
-        let mut body = incoming(Remaining::Chunks(Chunked::START), now);
+        let mut body = incoming(5, Remaining::Chunks(Chunked::START), now);
         assert_eq!(body.take(&most[..9], 1, now), Ok(9));
         let more = body.take(b"3\r\ndef\r\n", 1, now);
         assert_eq!(more, Err(Rejection::BodyTooLarge { limit: 5 }));
@@ -205,9 +204,7 @@ mod tests {
     fn each_window_needs_its_bytes() {
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);
-        let mut body = incoming(Remaining::Length(5), begin);
-        body.request.admitted.body_limit = 12;
-        body.remaining = Remaining::Length(12);
+        let mut body = incoming(12, Remaining::Length(12), begin);
         let needed = WINDOW.as_secs() as usize;
         for (count, now, since) in [(needed / 2 - 1, 1, 0), (needed / 2, 2, 0), (1, 3, 3)] {
             let bytes = [b'x'; 12];

@@ -33,6 +33,18 @@ pub fn assert_parts_are_rejected(
     }
 }
 
+/// The reason for which `read` rejects this file as damaged or not supported.
+pub fn rejection(
+    read: fn(&[u8], &Limits, &Cancel<'_>) -> Result<Decoded, DecodeError>,
+    file: &[u8],
+) -> String {
+    match read(file, &LIMITS, &Cancel::never()) {
+        Err(DecodeError::Invalid(reason)) => reason,
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("it was read"),
+    }
+}
+
 /// Asserts that a picture has the size that its header promised, and no alpha channel unless one
 /// was promised.
 pub fn assert_as_promised(promised: &Footprint, image: &Image) {

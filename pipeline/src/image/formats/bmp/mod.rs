@@ -251,7 +251,7 @@ mod tests {
     use super::*;
     use crate::image::color::{BYTES_PER_PROFILE_BYTE, Space};
     use crate::image::pixels::Layout;
-    use crate::image::testing::{LIMITS, assert_parts_are_rejected};
+    use crate::image::testing::{LIMITS, assert_parts_are_rejected, rejection};
 
     /// A bitmap with a BITMAPINFOHEADER; `extra` lies between that and the rows: masks or a
     /// palette.
@@ -286,15 +286,6 @@ mod tests {
 
     fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Decoded, DecodeError> {
         decode(bytes, &Header::read(bytes)?, limits, cancel)
-    }
-
-    /// Why this file is rejected.
-    fn reason(file: &[u8]) -> String {
-        match read(file, &LIMITS, &Cancel::never()) {
-            Err(DecodeError::Invalid(reason)) => reason,
-            Err(other) => panic!("{other:?}"),
-            Ok(_) => panic!("it was read"),
-        }
     }
 
     fn image(file: &[u8]) -> Image {
@@ -365,7 +356,7 @@ mod tests {
             image(&file);
             let mut early = file;
             early[10..14].copy_from_slice(&(end - 1u32).to_le_bytes());
-            let reason = reason(&early);
+            let reason = rejection(read, &early);
             assert!(reason.contains("within its header"), "{end}: {reason}");
         }
     }
@@ -544,7 +535,7 @@ mod tests {
     #[test]
     fn the_format_that_a_bitmap_wraps_is_named() {
         for (bits, compression, name) in [(0, 4, "JPEG"), (24, 4, "JPEG"), (0, 5, "PNG")] {
-            let reason = reason(&bmp(1, 1, bits, compression, &[], &[0; 9]));
+            let reason = rejection(read, &bmp(1, 1, bits, compression, &[], &[0; 9]));
             assert!(reason.contains(name), "{bits}: {reason}");
         }
     }
@@ -555,7 +546,7 @@ mod tests {
         for (bits, coding) in [(16, 3), (8, 4)] {
             let mut header = vec![2, 0, 0, 0, 1, 0, 0, 0, 1, 0, bits, 0, coding, 0, 0, 0];
             header.resize(60, 0);
-            let reason = reason(&os2(&header, &[0; 40]));
+            let reason = rejection(read, &os2(&header, &[0; 40]));
             assert!(reason.contains("is not supported"), "{coding}: {reason}");
         }
     }

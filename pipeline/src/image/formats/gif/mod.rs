@@ -161,7 +161,7 @@ mod frames_tests;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::image::testing::{LIMITS, assert_as_promised, assert_parts_are_rejected};
+    use crate::image::testing::{LIMITS, assert_as_promised, assert_parts_are_rejected, rejection};
     use ::gif::{Encoder, Frame};
 
     const PALETTE: [u8; 12] = [10, 11, 12, 20, 21, 22, 30, 31, 32, 40, 41, 42];
@@ -321,15 +321,11 @@ mod tests {
         assert_eq!(pixels(&file).len(), 1200);
         // The last bytes are the end of the data's blocks and the trailer.
         assert_parts_are_rejected(read, &file, 6..file.len() - 4);
-        let reason = |file: &[u8]| match read(file, &LIMITS, &Cancel::never()) {
-            Err(DecodeError::Invalid(reason)) => reason,
-            other => panic!("{:?}", other.err()),
-        };
         for length in [20, file.len() / 2] {
-            let reason = reason(&file[..length]);
+            let reason = rejection(read, &file[..length]);
             assert!(reason.contains("ends too early"), "{length}: {reason}");
         }
-        let reason = reason(&gif(4, 4, &[]));
+        let reason = rejection(read, &gif(4, 4, &[]));
         assert!(reason.contains("ends too early"), "no frame: {reason}");
     }
 

@@ -159,7 +159,7 @@ mod two_threads_tests;
 pub mod tests {
     use super::*;
     use crate::image::pixels::{Image, Layout};
-    use crate::image::testing::{LIMITS, assert_parts_are_rejected};
+    use crate::image::testing::{LIMITS, assert_parts_are_rejected, rejection};
     use ::png::{BitDepth, ColorType, Encoder, Info};
     use std::borrow::Cow;
 
@@ -194,15 +194,6 @@ pub mod tests {
             limits,
             workers,
         )
-    }
-
-    /// Why this file is rejected.
-    fn reason(file: &[u8]) -> String {
-        match read(file, &LIMITS, &Cancel::never()) {
-            Err(DecodeError::Invalid(reason)) => reason,
-            Err(other) => panic!("{other:?}"),
-            Ok(_) => panic!("it was read"),
-        }
     }
 
     fn image(file: &[u8]) -> Image {
@@ -364,7 +355,7 @@ pub mod tests {
         let file = png(info(40, 30, ColorType::Rgb, BitDepth::Eight), &samples);
         image(&file);
         assert_parts_are_rejected(read, &file, 8..file.len());
-        assert_eq!(reason(&file[..70]), "the PNG data ends too early");
+        assert_eq!(rejection(read, &file[..70]), "the PNG data ends too early");
     }
 
     #[test]
@@ -375,12 +366,12 @@ pub mod tests {
         );
         let middle = file.len() - 30;
         file[middle] ^= 1;
-        assert!(reason(&file).starts_with("the PNG data is damaged ("));
+        assert!(rejection(read, &file).starts_with("the PNG data is damaged ("));
         file[middle] ^= 1;
         // The checksum of the header.
         file[8 + 25 - 1] ^= 1;
         let expected = "the PNG data is damaged (a checksum is wrong)";
-        assert_eq!(reason(&file), expected);
+        assert_eq!(rejection(read, &file), expected);
     }
 
     #[test]
