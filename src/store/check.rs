@@ -166,3 +166,86 @@ impl Current {
             })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::AccountId;
+    use crate::store::tests::entry;
+    use crate::store::token::AccountAccess;
+    use crate::store::usage::UsageDay;
+
+    /// What is found in an account with these rows.
+    fn problems(rows: impl IntoIterator<Item = Row>) -> Vec<String> {
+        let mut check = RowCheck::default();
+        check.add(Row::Store {
+            last_account: 1,
+            secret_mark: None,
+        });
+        check.add(Row::Account(AccountRow {
+            id: AccountId(1),
+            email: "owner@example.org".to_owned(),
+            last_serial: 1000,
+            ..AccountRow::default()
+        }));
+        rows.into_iter().for_each(|row| check.add(row));
+        check.findings(Ok(())).unwrap().problems
+    }
+
+    fn token(number: usize) -> Row {
+        let mut token = AccountAccess::of_new_account(0).tokens[0].clone();
+        token.number = TokenNumber(number as u32);
+        token.settings.name = format!("token {number}");
+        Row::Token {
+            token,
+            deleted: None,
+        }
+    }
+
+    #[test]
+    fn an_account_may_have_so_many_tokens_and_no_more() {
+        assert_eq!(problems((0..MAX_TOKENS).map(token)), [""; 0]);
+        for too_many in [MAX_TOKENS + 1, MAX_TOKENS + 2] {
+            let expected = "accounts with too many tokens: 1 (1 owner@example.org)";
+            assert_eq!(problems((0..too_many).map(token)), [expected]);
+        }
+    }
+
+    #[test]
+    fn no_sum_of_a_day_is_below_that_of_its_entries() {
+        let entry = entry(500);
+        let totals = UsageTotals::from(&entry);
+        let day = entry.day_key().0;
+        // One entry is left, and one of the day before was removed. The sums of both days are right
+        // together, so that one that is too small makes the other one too great.
+        let changes: [(i64, i64, i64); 4] = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)];
+        for (conversions, input, output) in changes {
+            let moved = |sign: i64| UsageTotals {
+                conversions: totals.conversions.strict_add_signed(sign * conversions),
+                input_bytes: totals.input_bytes.strict_add_signed(sign * input),
+                output_bytes: totals.output_bytes.strict_add_signed(sign * output),
+            };
+            let of_day = |day, totals| Row::Day {
+                day: UsageDay {
+                    day,
+                    token: entry.token,
+                    format: entry.format.clone(),
+                    totals,
+                },
+                last_used: 0,
+            };
+            let found = problems([
+                token(0),
+                Row::Removed(totals),
+                of_day(day - 1, moved(1)),
+                of_day(day, moved(-1)),
+                Row::Entry(entry.clone()),
+            ]);
+            let expected: &[&str] = match (conversions, input, output) {
+                (0, 0, 0) => &[],
+                _ => &["sums by day that differ from the history: 1 (account 1)"],
+            };
+            assert_eq!(found, expected, "{conversions}, {input}, {output}");
+        }
+    }
+}

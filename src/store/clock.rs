@@ -76,11 +76,9 @@ pub fn start_of_day(text: &str) -> Option<SystemTime> {
 /// The month (UTC) in which a time lies: the first millisecond of that month and of the next one.
 pub fn month(milliseconds: u64) -> (u64, u64) {
     let days = milliseconds / DAY;
-    let (mut year, mut first) = (1970, 0);
-    // The Gregorian calendar repeats every 400 years of 146,097 days.
-    year += days / 146_097 * 400;
-    first += days / 146_097 * 146_097;
-    let mut month = 0;
+    let (mut year, mut month) = (1970, 0);
+    // The Gregorian calendar repeats every 400 years of 146,097 days, so those before are skipped.
+    let mut first = days / 146_097 * 146_097;
     loop {
         let next = first + days_of(year, month);
         if days < next {

@@ -218,3 +218,27 @@ fn stop_first(error: OpenError) -> String {
 fn sentence(error: impl std::error::Error) -> String {
     error.to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::entry;
+
+    #[test]
+    fn a_copy_that_differs_is_told_with_both_sums() {
+        let tally = |entries: &[u64]| {
+            let mut tally = Tally::default();
+            for each in entries {
+                tally.add(&Row::Entry(entry(*each)));
+            }
+            tally
+        };
+        let copied = tally(&[1, 2]);
+        compare(&copied, &tally(&[1, 2])).unwrap();
+        for written in [&[1][..], &[1, 3], &[2, 1]] {
+            let sentence = compare(&copied, &tally(written)).unwrap_err();
+            let entries = format!("{} and 2 entries of histories", written.len());
+            assert!(sentence.contains(&entries), "{sentence}");
+        }
+    }
+}

@@ -113,6 +113,13 @@ mod tests {
     }
 
     #[test]
+    fn a_status_passes_alone() {
+        let status = StatusFilter::Exact(413);
+        let passing = (100..=599).filter(|given| status.passes(*given));
+        assert!(passing.eq([413]));
+    }
+
+    #[test]
     fn a_class_has_its_hundred_codes() {
         let class = StatusFilter::Class(4);
         let passing = (100..=599).filter(|status| class.passes(*status));

@@ -102,7 +102,6 @@ pub fn partial_name(target: &Path) -> io::Result<PathBuf> {
 pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Ok(()) => fs::remove_file(from),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
         Err(_) if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
         Err(_) => fs::rename(from, to),
     }
@@ -125,7 +124,7 @@ pub fn of(file: &Path) -> &Path {
 mod tests {
     use super::*;
     use crate::store::tests::Folder;
-    use crate::store::{OpenError, Store, database_path};
+    use crate::store::{OpenError, Store, database_path, lock_folder};
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -152,6 +151,10 @@ mod tests {
                 let mut allowed = settings.clone();
                 allowed.allow_shared_data = true;
                 drop(Store::open(&allowed).unwrap());
+            }
+            // A folder without a database has a lock of its own.
+            if path == &settings.data {
+                assert!(matches!(lock_folder(&settings), Err(OpenError::Failed(_))));
             }
             // Others may read, but not write.
             set(private | 0o055);
@@ -181,5 +184,17 @@ mod tests {
         }
         rename_new(&at("new"), &at("renamed")).unwrap();
         assert!(at("renamed").exists() && !at("new").exists());
+    }
+
+    #[test]
+    fn a_bare_name_is_in_the_present_folder() {
+        for (file, folder) in [
+            ("towebp.redb", "."),
+            ("./towebp.redb", "."),
+            ("data/towebp.redb", "data"),
+            ("/towebp.redb", "/"),
+        ] {
+            assert_eq!(of(Path::new(file)), Path::new(folder), "{file}");
+        }
     }
 }

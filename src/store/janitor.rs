@@ -252,11 +252,12 @@ mod tests {
         assert_eq!(first.iter().position(|is_first| *is_first), Some(0));
         assert_eq!(first.iter().filter(|is_first| **is_first).count(), 1);
         pending.add(AccountId(2), failure());
+        pending.add(AccountId(2), failure());
         let lengths = [1, 2].map(|id| pending.failures[&AccountId(id)].len());
-        assert_eq!(lengths, [MAX_OF_ACCOUNT, 1]);
+        assert_eq!(lengths, [MAX_OF_ACCOUNT, 2]);
         assert_eq!(pending.take(AccountId(1)).map(|it| it.len()), Some(100));
         assert_eq!(pending.take(AccountId(1)), None);
-        assert_eq!(pending.count, 1);
+        assert_eq!(pending.count, 2);
     }
 
     #[test]

@@ -453,12 +453,21 @@ fn evict<K: Copy + Eq + Hash, V>(map: &mut HashMap<K, V>, most: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::Email;
     use crate::store::token::{ApiToken, TokenSettings};
 
     fn known(is_complete: bool) -> KnownAccounts {
         KnownAccounts::new(State {
             accounts: HashMap::from([(AccountId(1), Known::Plain(7))]),
             is_complete,
+            ..State::default()
+        })
+    }
+
+    /// Of an engine that other processes change, too.
+    fn shared() -> KnownAccounts {
+        KnownAccounts::new(State {
+            queried: Some(QueryTimes::default()),
             ..State::default()
         })
     }
@@ -530,6 +539,69 @@ mod tests {
         let before = known.changes();
         known.learn(AccountId(3), Some(plain(0)), before, Instant::now());
         assert_eq!(result(&known, 3, 0), Ok((3, 0)));
+    }
+
+    #[test]
+    fn each_change_that_may_overtake_a_read_keeps_it_from_being_stored() {
+        let other = AccountId(2);
+        let changes: [(&str, fn(&KnownAccounts, AccountId)); 4] = [
+            ("a change", |known, account| {
+                known.changed(account, plain(0), Instant::now());
+            }),
+            ("a removal", |known, account| {
+                known.deleted(account, Instant::now());
+            }),
+            ("a failed removal", |known, account| {
+                known.forget(&Command::DeleteAccount(account));
+            }),
+            ("a failure", |known, _| known.forget_all()),
+        ];
+        for (name, change) in changes {
+            for known in [KnownAccounts::new(State::default()), shared()] {
+                let before = known.changes();
+                change(&known, other);
+                known.learn(AccountId(1), Some(plain(7)), before, Instant::now());
+                assert_eq!(result(&known, 1, 7), Err("unknown"), "after {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_failed_change_makes_others_unknown_only_if_nobody_else_would_tell() {
+        let commands = [
+            Command::DeleteAccount(AccountId(1)),
+            Command::CreateAccount {
+                email: Email::parse("owner@example.org").unwrap(),
+                password_hash: None,
+                created: 0,
+                invite: None,
+            },
+        ];
+        let unknown = Err("unknown");
+        for (known, of_first, of_other) in [
+            (KnownAccounts::new(State::default()), [unknown; 2], unknown),
+            (shared(), [unknown, Ok((1, 7))], Ok((2, 7))),
+        ] {
+            for (command, of_first) in commands.iter().zip(of_first) {
+                for account in [1, 2] {
+                    known.changed(AccountId(account), with_preset(10), Instant::now());
+                }
+                known.forget(command);
+                assert_eq!(result(&known, 1, 7).map(|(id, _)| (id, 7)), of_first);
+                assert_eq!(result(&known, 2, 7).map(|(id, _)| (id, 7)), of_other);
+            }
+        }
+    }
+
+    #[test]
+    fn the_months_of_a_deleted_account_leave_with_it() {
+        let known = known(true);
+        for account in [1, 2] {
+            known.counted(AccountId(account), None, 100, 6, Instant::now());
+        }
+        known.deleted(AccountId(1), Instant::now());
+        assert_eq!(known.month(AccountId(1), None, 100), None);
+        assert_eq!(known.month(AccountId(2), None, 100), Some(6));
     }
 
     #[test]

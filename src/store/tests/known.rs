@@ -19,6 +19,7 @@ fn memory_knows_every_change_of_a_token_before_the_caller_goes_on() {
         (new, Some(owner.id)),
         (old, None),
         (token_text(&store, deleted.id, 0), None),
+        (token_text(&store, AccountId(1_000_000), 0), None),
         ("twp_forged".to_owned(), None),
     ] {
         let valid = match store.check_token(&token) {
@@ -73,6 +74,17 @@ fn what_a_failed_commit_leaves_in_doubt_is_read_from_the_disk_again() {
         Err(TokenError::Invalid)
     ));
     assert!(matches!(store.check_token(&gone), TokenCheck::Invalid));
+}
+
+#[test]
+fn a_read_that_fails_alone_keeps_nobody_from_writing() {
+    let disk = Disk::default();
+    let store = store_on(&disk);
+    store.create_account("owner@example.org", None).unwrap();
+    disk.break_after(0);
+    let read = store.account_by_email("owner@example.org");
+    assert!(matches!(read, Err(StoreError::Failed(_))), "{read:?}");
+    store.check_available().unwrap();
 }
 
 #[test]
