@@ -328,3 +328,39 @@ pub async fn failures(
     let failures = link.all(&sql, &conditions.values, failure).await?;
     Ok(Page::of(failures, limit))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_ranges_are_read_at_a_time_as_fill_a_page_and_not_too_many_entries() {
+        let of = |passing, entries| Range {
+            first: 0,
+            last: 0,
+            passing,
+            entries,
+        };
+        let full = MAX_READ;
+        for (ranges, wanted, expected) in [
+            (vec![], 10, None),
+            (vec![Range::ALL], 10, Some(1)),
+            // One more entry than wanted tells whether there is a next page.
+            (vec![of(10, 10); 3], 10, Some(2)),
+            (vec![of(11, 11); 3], 10, Some(1)),
+            (vec![of(9, 10); 3], 10, Some(2)),
+            (vec![of(1, 1); 100], 10, Some(11)),
+            (vec![of(1, 1); 100], 1000, Some(MAX_RANGES)),
+            // The first one is read however long it is.
+            (vec![of(1, full + 1), of(1, 1)], 10, Some(1)),
+            (
+                vec![of(1, full / 2), of(1, full / 2), of(1, 1)],
+                10,
+                Some(2),
+            ),
+            (vec![of(1, full / 2), of(1, full / 2 + 1)], 10, Some(1)),
+        ] {
+            assert_eq!(first_ranges(&ranges, wanted), expected, "{ranges:?}");
+        }
+    }
+}

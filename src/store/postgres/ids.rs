@@ -102,6 +102,17 @@ mod tests {
     }
 
     #[test]
+    fn a_key_has_its_parts_where_rfc_9562_has_them() {
+        let key = key(0x0123_4567_89ab, 0x03ff_ffff, 0);
+        assert_eq!(key.as_u128(), 0x0123_4567_89ab_7fff_bfff_0000_0000_0000);
+        assert_eq!(milliseconds(key), 0x0123_4567_89ab);
+        let largest = u128::from(u64::MAX >> 16) << 80;
+        for (time, expected) in [(1, 1 << 80), (u64::MAX >> 16, largest), (u64::MAX, largest)] {
+            assert_eq!(first_at(time).as_u128(), expected, "{time}");
+        }
+    }
+
+    #[test]
     fn counts_keep_the_order_over_their_gap() {
         let keys = [0, 1, 0x3fff, 0x4000, MAX_COUNT].map(|count| key(9, count, u64::MAX));
         assert!(keys.is_sorted());

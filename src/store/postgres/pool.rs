@@ -664,3 +664,76 @@ fn jittered(pause: Duration) -> Duration {
     let _ = getrandom::fill(&mut byte);
     pause * 3 / 4 + pause * u32::from(byte[0]) / 512
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> Host {
+        Host::Tcp("db.example.org".to_owned(), 5432)
+    }
+
+    fn state(timeline: u32, system: i64) -> HostState {
+        HostState {
+            is_writable: true,
+            clock_offset: 0,
+            timeline,
+            system,
+            noted: 0,
+        }
+    }
+
+    #[test]
+    fn writes_go_to_no_standby_no_old_primary_and_no_other_system() {
+        let mut target = Target::default();
+        let mut admit = |state| target.admit(&host(), state).map_err(|fault| fault.class);
+        let standby = HostState {
+            is_writable: false,
+            ..state(1, 7)
+        };
+        let behind_a_note = HostState {
+            noted: 4,
+            ..state(3, 7)
+        };
+        for (given, expected) in [
+            (standby, Err(Class::NotReady)),
+            (state(2, 0), Ok(())),
+            (state(2, 7), Ok(())),
+            (state(1, 7), Err(Class::NotReady)),
+            (state(3, 8), Err(Class::Refused)),
+            (state(3, 7), Ok(())),
+            (state(2, 7), Err(Class::NotReady)),
+            (behind_a_note, Err(Class::NotReady)),
+            (state(3, 0), Ok(())),
+        ] {
+            assert_eq!(admit(given), expected, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn what_an_operator_can_correct_comes_first_and_counts_only_if_it_is_all() {
+        let refused = || Fault::new(Class::Refused, "no role");
+        let away = || Fault::new(Class::Lost, "no route");
+        for (faults, class, text) in [
+            (vec![], Class::NotReady, ""),
+            (vec![refused()], Class::Refused, "no role"),
+            (vec![away()], Class::NotReady, "no route"),
+            (
+                vec![away(), refused()],
+                Class::NotReady,
+                "no role; no route",
+            ),
+        ] {
+            let all = all_of(faults);
+            assert_eq!((all.class, &*all.text), (class, text));
+        }
+    }
+
+    #[test]
+    fn a_pause_is_between_three_and_five_quarters() {
+        let pauses: Vec<_> = (0..50).map(|_| jittered(Duration::from_secs(4))).collect();
+        let within = Duration::from_secs(3)..Duration::from_secs(5);
+        assert!(pauses.iter().all(|pause| within.contains(pause)));
+        assert!(pauses.iter().any(|pause| *pause != pauses[0]));
+    }
+}

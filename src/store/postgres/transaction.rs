@@ -273,3 +273,63 @@ impl Transaction for SqlRows<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::Email;
+    use crate::store::token::TokenSettings;
+
+    #[test]
+    fn no_secret_is_given_and_nothing_is_removed_twice_for_an_answer_that_was_lost() {
+        let (account, token) = (AccountId(1), TokenNumber::DEFAULT);
+        let settings = TokenSettings::of_default;
+        let change = |change| Command::ChangeTokens { account, change };
+        let of_account = |change| Command::ChangeAccount {
+            account,
+            change,
+            verified: None,
+        };
+        let email = Email::parse("owner@example.org").unwrap();
+        let create = TokenChange::Create {
+            settings: settings(),
+            now: 0,
+        };
+        let rotate = TokenChange::Rotate {
+            token,
+            overlap_ends: None,
+            now: 0,
+        };
+        let password = AccountChange::Password {
+            hash: String::new(),
+            kept_session: None,
+        };
+        let once = [
+            Command::CreateAccount {
+                email: email.clone(),
+                password_hash: None,
+                created: 0,
+                invite: None,
+            },
+            Command::DeleteAccount(account),
+            Command::EndSession { cookie: [0; 32] },
+            change(create),
+            change(rotate),
+            change(TokenChange::Delete { token, now: 0 }),
+            of_account(password),
+            of_account(AccountChange::SecondFactor(None)),
+        ];
+        assert!(!once.iter().any(may_be_repeated));
+        let set = TokenChange::Set {
+            token,
+            settings: settings(),
+        };
+        let again = [
+            Command::EndSessionsOf(account),
+            change(set),
+            change(TokenChange::Restrict(Restrictions::default())),
+            of_account(AccountChange::Email(email)),
+        ];
+        assert!(again.iter().all(may_be_repeated));
+    }
+}
