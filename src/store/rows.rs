@@ -183,3 +183,111 @@ impl Tally {
         std::hash::Hasher::finish(&self.digest)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::token_number::TokenNumber;
+    use std::time::SystemTime;
+
+    fn day() -> Row {
+        Row::Day {
+            day: UsageDay {
+                day: 1,
+                token: TokenNumber::DEFAULT,
+                format: "jpeg".to_owned(),
+                totals: UsageTotals {
+                    conversions: 5,
+                    ..UsageTotals::default()
+                },
+            },
+            last_used: 0,
+        }
+    }
+
+    fn token() -> Row {
+        let mut token = ApiToken::default_token(0, 0);
+        token.settings.name = "shop".to_owned();
+        token.settings.preset = "quality=80".to_owned();
+        Row::Token {
+            token,
+            deleted: None,
+        }
+    }
+
+    fn account() -> Row {
+        Row::Account(AccountRow {
+            email: "a@b.org".to_owned(),
+            password: Some("12345".to_owned()),
+            ..AccountRow::default()
+        })
+    }
+
+    fn entry() -> Row {
+        Row::Entry(UsageEntry::example(SystemTime::UNIX_EPOCH))
+    }
+
+    #[test]
+    fn rows_that_say_nothing_are_empty() {
+        let limited = Restrictions {
+            monthly: Some(1),
+            ..Restrictions::default()
+        };
+        let removed = UsageTotals {
+            conversions: 1,
+            ..UsageTotals::default()
+        };
+        for (row, is_empty) in [
+            (Row::Restrictions(Restrictions::default()), true),
+            (Row::Restrictions(limited), false),
+            (Row::Removed(UsageTotals::default()), true),
+            (Row::Removed(removed), false),
+            (account(), false),
+        ] {
+            assert_eq!(row.is_empty(), is_empty, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn a_row_takes_its_own_bytes_and_those_of_its_texts() {
+        let failure = Failure::example(400, "body_empty");
+        for (row, texts) in [
+            (account(), 7 + 5),
+            (token(), 4 + 10),
+            (day(), 4),
+            (entry(), 3),
+            (Row::Failure(failure), 10),
+            (Row::Removed(UsageTotals::default()), 0),
+        ] {
+            assert_eq!(row.memory(), size_of::<Row>() + texts, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn a_tally_counts_each_kind_of_row() {
+        let mut tally = Tally::default();
+        let code = CodeHash::default();
+        let rows = [
+            Row::Invite { code, end: 0 },
+            account(),
+            token(),
+            day(),
+            entry(),
+            Row::Failure(Failure::example(400, "body_empty")),
+        ];
+        for (row, times) in rows.iter().zip(2..) {
+            (0..times).for_each(|_| tally.add(row));
+        }
+        let counts = [
+            tally.invites,
+            tally.accounts,
+            tally.tokens,
+            tally.days,
+            tally.entries,
+            tally.failures,
+        ];
+        assert_eq!(counts, [2, 3, 4, 5, 6, 7]);
+        assert_eq!(tally.conversions, 5 * 5);
+        assert_eq!((tally.input_bytes, tally.output_bytes), (6 * 2, 6));
+    }
+}

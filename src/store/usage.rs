@@ -304,6 +304,33 @@ mod tests {
             (u64::MAX, 1, Some(99)),
         ] {
             assert_eq!(saved_percent(input, output), expected, "{input} {output}");
+            let entry = UsageEntry {
+                input_bytes: input,
+                output_bytes: output,
+                ..UsageEntry::example(SystemTime::UNIX_EPOCH)
+            };
+            assert_eq!(entry.saved_percent(), expected, "{input} {output}");
         }
+    }
+
+    #[test]
+    fn a_filter_that_names_anything_is_not_empty() {
+        let all = UsageFilter::default;
+        assert!(all().is_empty());
+        let one_day = Days {
+            first: 1,
+            ..all().days
+        };
+        let token = Some(TokenNumber::DEFAULT);
+        let format = Some("png".to_owned());
+        assert!(
+            !UsageFilter {
+                days: one_day,
+                ..all()
+            }
+            .is_empty()
+        );
+        assert!(!UsageFilter { token, ..all() }.is_empty());
+        assert!(!UsageFilter { format, ..all() }.is_empty());
     }
 }

@@ -121,6 +121,14 @@ mod tests {
     use crate::store::usage::Days;
 
     #[test]
+    fn a_block_has_1024_sequence_numbers() {
+        for (sequence, block) in [(0, 0), (1023, 0), (1024, 1), (2047, 1), (2048, 2)] {
+            assert_eq!(block_of(sequence), block, "{sequence}");
+        }
+        assert_eq!([0, 1, 2].map(first_of), [0, 1024, 2048]);
+    }
+
+    #[test]
     fn kinds_are_kept_in_order_and_once() {
         let mut kinds = Vec::new();
         for (token, format) in [(2, "png"), (0, "png"), (2, "jpeg"), (0, "png"), (2, "png")] {

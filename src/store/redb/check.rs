@@ -238,6 +238,7 @@ impl Check<'_> {
 mod tests {
     use super::*;
     use crate::store::apply::Transaction;
+    use crate::store::columns;
     use crate::store::engine::{Findings, Snapshot};
     use crate::store::redb::meta::META;
     use crate::store::redb::tables::{Tables, ready};
@@ -496,6 +497,40 @@ mod tests {
             for (problem, expected) in problems.iter().zip(*expected) {
                 assert!(problem.starts_with(expected), "{problem} for {expected}");
             }
+        }
+    }
+
+    #[test]
+    fn a_block_has_an_entry_or_is_the_one_of_the_next_entry() {
+        for (removed, left, block, is_right) in [
+            (1022, None, 0, true),
+            (1023, None, 0, false),
+            (1023, None, 1, true),
+            (1024, None, 0, false),
+            (1024, None, 1, true),
+            (1023, Some(1024), 0, false),
+            (1023, Some(1024), 1, true),
+            (1023, Some(2047), 1, true),
+            (1, Some(2048), 1, false),
+        ] {
+            let problems = problems(|write, a, _| {
+                let mut history = write.open_table(HISTORY)?;
+                history.retain_in((a, 0)..=(a, u64::MAX), |_, _| false)?;
+                if let Some(sequence) = left {
+                    history.insert((a, sequence), columns::of_entry(&entry(1)))?;
+                }
+                write
+                    .open_table(HISTORY_REMOVED)?
+                    .insert(a, (removed, 0, 0))?;
+                let mut blocks = write.open_table(HISTORY_BLOCKS)?;
+                blocks.retain_in((a, 0)..=(a, u64::MAX), |_, _| false)?;
+                Ok(blocks.insert((a, block), (0, 0, &[][..])).map(drop)?)
+            });
+            let found = problems
+                .iter()
+                .any(|problem| problem.starts_with("blocks without entries: 1 "));
+            let named = format!("{removed} removed, {left:?} left, block {block}");
+            assert_eq!(found, !is_right, "{named}: {problems:#?}");
         }
     }
 

@@ -377,6 +377,19 @@ mod tests {
         assert_eq!(tables, 1, "tables were added");
     }
 
+    #[test]
+    fn a_full_disk_is_not_taken_for_a_damaged_file() {
+        use io::ErrorKind::{NotFound, PermissionDenied, StorageFull, UnexpectedEof};
+        for (kind, expected) in [
+            (PermissionDenied, true),
+            (StorageFull, true),
+            (NotFound, false),
+            (UnexpectedEof, false),
+        ] {
+            assert_eq!(forbids_writes(&kind.into()), expected, "{kind}");
+        }
+    }
+
     fn rejection(path: &Path) -> String {
         match Database::open(path) {
             Err(OpenError::Failed(sentence)) => sentence,

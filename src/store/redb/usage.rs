@@ -419,6 +419,14 @@ mod tests {
     use crate::store::request_id::RequestId;
     use crate::store::usage::WatermarkKind;
 
+    impl UsageTables<'_> {
+        /// The number of blocks that an account's history has.
+        pub(in crate::store::redb) fn blocks_of(&self, account: AccountId) -> Result<usize> {
+            let all = (account.0, 0)..=(account.0, u64::MAX);
+            Ok(self.blocks.range(all)?.count())
+        }
+    }
+
     #[test]
     fn the_value_has_the_layout_that_is_drawn() {
         let drawn = [

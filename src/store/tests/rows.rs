@@ -397,10 +397,22 @@ fn rows_that_do_not_fit_together_leave_no_file() {
         let sentence = load(&rows, &file).unwrap_err();
         assert!(sentence.contains(expected), "{sentence}");
     }
-    let mut twice = whole.clone();
-    twice.push(whole[account].clone());
-    let sentence = load(&twice, &file).unwrap_err();
-    assert!(sentence.contains("two accounts"), "{sentence}");
+    // A number or an address may be there once.
+    for (other_number, other_address) in [(false, false), (true, false), (false, true)] {
+        let Row::Account(mut again) = whole[account].clone() else {
+            panic!("{:?}", whole[account]);
+        };
+        if other_number {
+            again.id.0 += 1;
+        }
+        if other_address {
+            again.email.insert(0, 'x');
+        }
+        let mut twice = whole.clone();
+        twice.push(Row::Account(again));
+        let sentence = load(&twice, &file).unwrap_err();
+        assert!(sentence.contains("two accounts"), "{sentence}");
+    }
 
     // Rows that end early are an error of whoever gives them.
     let backup = Backup::create(&file, false).unwrap();
