@@ -218,3 +218,69 @@ fn lossless_settings<'a>(options: &Options<'a>) -> vp8l::LosslessOptions<'a> {
         workers: options.workers(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::container;
+    use crate::options::{Metadata, Mode};
+    use crate::picture::{ColorType, Picture};
+    use crate::testing::Random;
+    use crate::threads::Workers;
+
+    const SIDE: u32 = 24;
+
+    fn noise(channels: usize) -> Vec<u8> {
+        let mut random = Random::new(5);
+        let samples = SIDE as usize * SIDE as usize * channels;
+        (0..samples).map(|_| random.byte()).collect()
+    }
+
+    fn picture(color: ColorType, samples: &[u8]) -> Picture<'_> {
+        Picture::new(SIDE, SIDE, color, samples).expect("a good picture")
+    }
+
+    #[test]
+    fn the_size_is_that_of_the_file_after_its_header() {
+        for (color, channels) in [
+            (ColorType::Rgb8, 3),
+            (ColorType::La8, 2),
+            (ColorType::Rgba8, 4),
+        ] {
+            let samples = noise(channels);
+            let picture = picture(color, &samples);
+            for quality in 60..70 {
+                let options = Options::lossy(quality);
+                let coded = [lossy(&picture, &options), lossless(&picture, &options)];
+                for bitstream in coded.map(|coded| coded.expect("it is not cancelled")) {
+                    let size = (SIDE, SIDE);
+                    let workers = Workers::unlimited(1);
+                    let file = container::still(size, &bitstream, &Metadata::default(), workers);
+                    let file = file.expect("it is not cancelled");
+                    assert_eq!(12 + bitstream.size(), file.len(), "{color:?}");
+                    assert_eq!(bitstream.has_alpha(), color.has_alpha(), "{color:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rounded_pixels_are_sent_where_they_take_fewer_bytes() {
+        let size = |samples: &[u8], near_lossless| {
+            let options = Options {
+                mode: Mode::Lossless,
+                near_lossless,
+                ..Options::lossy(85)
+            };
+            let coded = lossless(&picture(ColorType::Rgb8, samples), &options);
+            coded.expect("it is not cancelled").size()
+        };
+        let noise = noise(3);
+        assert!(size(&noise, 40) < size(&noise, 100));
+        // Each row again: rounding by what is beside a pixel makes others of the same ones.
+        let repeated = noise[..SIDE as usize * 3].repeat(SIDE as usize);
+        for near_lossless in [0, 40, 80] {
+            assert!(size(&repeated, near_lossless) <= size(&repeated, 100));
+        }
+    }
+}

@@ -170,3 +170,24 @@ impl Metadata<'_> {
         self.icc.is_none() && self.exif.is_none() && self.xmp.is_none()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_exactly() {
+        let efforts = ["low", "medium", "high", "max", "Low", " low", ""].map(Effort::parse);
+        let expected = [Effort::Low, Effort::Medium, Effort::High, Effort::Max];
+        assert_eq!(efforts[..4], expected.map(Some));
+        assert_eq!(efforts[4..], [None; 3]);
+        let modes = ["auto", "lossy", "lossless", "Auto", ""].map(Mode::parse);
+        assert_eq!(
+            modes[..3],
+            [Mode::Auto, Mode::Lossy, Mode::Lossless].map(Some)
+        );
+        assert_eq!(modes[3..], [None; 2]);
+        let names = [Coding::Lossy, Coding::Lossless, Coding::Mixed].map(Coding::name);
+        assert_eq!(names, ["lossy", "lossless", "mixed"]);
+    }
+}
