@@ -660,4 +660,117 @@ mod tests {
             }
         }
     }
+
+    /// A large conversion that goes on since some minutes ago, 0 for one that goes on from now on,
+    /// or pauses; it used minutes before.
+    fn large(number: u64, account: u64, used: i64, goes_on_since: Option<u64>) -> Large {
+        let minutes = |count| Duration::from_mins(count);
+        let now = Instant::now();
+        let since = match goes_on_since {
+            // However late the test goes on, nothing is used yet.
+            Some(0) => now.checked_add(minutes(60)),
+            Some(ago) => now.checked_sub(minutes(ago)),
+            None => now.checked_sub(minutes(50)),
+        };
+        Large {
+            number,
+            account,
+            is_paused: goes_on_since.is_none(),
+            used: used * MINUTE,
+            since: since.expect("a moment"),
+        }
+    }
+
+    /// In microseconds.
+    const MINUTE: i64 = 60_000_000;
+
+    /// Whole minutes of microseconds.
+    fn minutes(time: i64) -> i64 {
+        time.div_euclid(MINUTE)
+    }
+
+    #[test]
+    fn an_account_has_used_what_was_counted_and_what_runs() {
+        let mut uses = Uses {
+            large: vec![
+                large(1, A, 0, Some(2)),
+                large(2, A, 0, Some(3)),
+                large(3, A, 0, None),
+                large(4, B, 0, Some(9)),
+            ],
+            used: HashMap::from([(A, 10 * MINUTE)]),
+            ..Uses::default()
+        };
+        let used = |uses: &Uses, account| minutes(uses.used_by(account, Instant::now()));
+        assert_eq!([A, B, C].map(|it| used(&uses, it)), [15, 9, 0]);
+        uses.count_time(1, true);
+        uses.count_time(3, false);
+        let counted: Vec<_> = uses.large.iter().map(|large| minutes(large.used)).collect();
+        assert_eq!(counted, [2, 0, 0, 0]);
+        assert_eq!(minutes(uses.used[&A]), 12);
+        let paused: Vec<_> = uses.large.iter().map(|large| large.is_paused).collect();
+        assert_eq!(paused, [true, false, false, false]);
+        assert_eq!([A, B, C].map(|it| used(&uses, it)), [15, 9, 0]);
+        uses.count_time(5, true);
+        assert_eq!(uses.large.len(), 4, "there is no fifth");
+    }
+
+    #[test]
+    fn the_turn_is_that_of_who_has_used_least() {
+        use Turn::{OfAccounts, OfSmall, Own};
+        // The conversions, what their accounts used before, and the turn of each on one core.
+        for (large, used, turns) in [
+            (
+                [large(1, A, 0, None), large(2, B, 0, None)],
+                [5, 4],
+                [OfAccounts, Own],
+            ),
+            // What runs counts.
+            (
+                [large(1, A, 0, Some(3)), large(2, B, 0, None)],
+                [2, 4],
+                [OfAccounts, Own],
+            ),
+            // Of one account, the one that used less itself, up to now.
+            (
+                [large(1, A, 3, None), large(2, A, 1, None)],
+                [5, 5],
+                [OfAccounts, Own],
+            ),
+            // It goes on for a difference of less than a slice.
+            (
+                [large(1, A, 0, Some(0)), large(2, B, 0, None)],
+                [4, 4],
+                [Own, OfAccounts],
+            ),
+        ] {
+            let described = format!("{large:?}");
+            let mut uses = Uses {
+                used: HashMap::from([(A, used[0] * MINUTE), (B, used[1] * MINUTE)]),
+                large: large.into(),
+                ..Uses::default()
+            };
+            assert_eq!([1, 2].map(|it| uses.turn(it, 1)), turns, "{described}");
+            assert_eq!([1, 2].map(|it| uses.turn(it, 2)), [Own; 2], "{described}");
+            uses.small = 1;
+            let second = turns.map(|turn| if turn == Own { Own } else { OfSmall });
+            assert_eq!([1, 2].map(|it| uses.turn(it, 2)), second, "{described}");
+        }
+    }
+
+    #[test]
+    fn an_account_that_was_away_is_ahead_by_its_credit_at_most() {
+        let credit = microseconds(CREDIT);
+        let mut uses = Uses {
+            large: vec![large(1, A, 0, None)],
+            used: HashMap::from([(A, 9 * MINUTE), (B, MINUTE), (C, 9 * MINUTE)]),
+            ..Uses::default()
+        };
+        uses.begin(B, Instant::now());
+        assert_eq!(uses.used[&B], 9 * MINUTE - credit);
+        assert_eq!(uses.used[&C], 9 * MINUTE, "it is not as far behind");
+        uses.large.clear();
+        uses.begin(A, Instant::now());
+        assert_eq!(uses.used, HashMap::from([(A, 0)]), "all begin again");
+    }
 }
