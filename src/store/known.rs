@@ -543,8 +543,8 @@ mod tests {
 
     #[test]
     fn each_change_that_may_overtake_a_read_keeps_it_from_being_stored() {
-        let other = AccountId(2);
-        let changes: [(&str, fn(&KnownAccounts, AccountId)); 4] = [
+        type Change = fn(&KnownAccounts, AccountId);
+        let changes: [(&str, Change); 4] = [
             ("a change", |known, account| {
                 known.changed(account, plain(0), Instant::now());
             }),
@@ -559,7 +559,7 @@ mod tests {
         for (name, change) in changes {
             for known in [KnownAccounts::new(State::default()), shared()] {
                 let before = known.changes();
-                change(&known, other);
+                change(&known, AccountId(2));
                 known.learn(AccountId(1), Some(plain(7)), before, Instant::now());
                 assert_eq!(result(&known, 1, 7), Err("unknown"), "after {name}");
             }
