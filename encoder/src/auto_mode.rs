@@ -345,4 +345,64 @@ mod tests {
             assert_eq!(smaller.bitstream.size(), higher);
         }
     }
+
+    #[test]
+    fn tiny_pictures_and_graphics_are_coded_both_ways_and_others_by_their_estimate() {
+        let plan = |mode, side: u32, samples: &[u8]| {
+            let picture = Picture::new(side, side, ColorType::Rgb8, samples);
+            let options = Options {
+                mode,
+                ..Options::lossy(85)
+            };
+            let plan = CodingPlan::choose(&picture.expect("a good picture"), &options);
+            plan.expect("it is not cancelled")
+        };
+        let mut random = Random::new(2);
+        let noise: Vec<u8> = (0..65 * 65).flat_map(|_| [random.byte(); 3]).collect();
+        let tiny = plan(Mode::Auto, 64, &noise[..64 * 64 * 3]);
+        assert!(matches!(tiny, CodingPlan::Smaller));
+        let graphic = plan(Mode::Auto, 65, &[7; 65 * 65 * 3]);
+        assert!(matches!(graphic, CodingPlan::Smaller));
+        let CodingPlan::LossyUpTo(most) = plan(Mode::Auto, 65, &noise) else {
+            panic!("noise is no graphic");
+        };
+        // A byte a pixel, of which a lossless file may take two thirds.
+        let percent = 100 * most / (65 * 65);
+        assert!((53..84).contains(&percent), "{percent} %");
+        let named = [Mode::Lossy, Mode::Lossless].map(|mode| plan(mode, 65, &noise));
+        assert!(matches!(named, [CodingPlan::Lossy, CodingPlan::Lossless]));
+    }
+
+    #[test]
+    fn no_second_coding_is_made_that_is_not_worth_it() {
+        let lossy = |bytes| Bitstream {
+            alpha: None,
+            frame: vec![0; bytes],
+            is_lossless: false,
+            is_reduced: false,
+        };
+        // The expected and the lossless size, the bytes of the lossy colors, and whether these and
+        // alpha are coded.
+        for (expected, lossless, colors, coded) in [
+            (0, 256, 10, [false, false]),
+            (0, 257, 10, [true, true]),
+            (300, 300, 10, [false, false]),
+            (300, 301, 10, [true, true]),
+            // A chunk's header has 8 bytes.
+            (0, 1000, 992, [true, false]),
+            (0, 1000, 990, [true, true]),
+        ] {
+            let found = lossy_unless_larger(
+                &mut (),
+                expected,
+                || lossless,
+                |()| Ok(lossy(colors)),
+                |()| Ok(Some(vec![1])),
+            );
+            let found = found.expect("it is not cancelled");
+            let alpha = found.as_ref().is_some_and(|lossy| lossy.alpha.is_some());
+            let case = format!("{expected}, {lossless}, {colors}");
+            assert_eq!([found.is_some(), alpha], coded, "{case}");
+        }
+    }
 }
