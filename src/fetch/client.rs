@@ -192,3 +192,66 @@ fn explain_io(error: &std::io::Error) -> &'static str {
         _ => "the connection failed",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+    use ureq::Error;
+
+    #[test]
+    fn each_failure_has_its_reason_and_shows_no_url_or_address() {
+        let private = "http://10.0.0.1/secret";
+        let io = |kind: io::ErrorKind| Error::Io(io::Error::new(kind, private));
+        let tls = rustls::Error::General(private.to_owned());
+        for (error, expected) in [
+            (
+                Error::BadUri(private.to_owned()),
+                "not an http or https URL",
+            ),
+            (Error::RedirectFailed, "not an http or https URL"),
+            (Error::TooManyRedirects, "redirects too often"),
+            (Error::HostNotFound, "the name has no address"),
+            (
+                Error::LargeResponseHeader(2, 1),
+                "header of its answer is too long",
+            ),
+            (Error::TlsRequired, "TLS fails"),
+            (Error::Io(io::Error::other(tls)), "TLS fails"),
+            (
+                io(io::ErrorKind::ConnectionRefused),
+                "connection was refused",
+            ),
+            (io(io::ErrorKind::UnexpectedEof), "ended too early"),
+            (io(io::ErrorKind::ConnectionReset), "ended too early"),
+            (io(io::ErrorKind::HostUnreachable), "no way to its network"),
+            (
+                io(io::ErrorKind::NetworkUnreachable),
+                "no way to its network",
+            ),
+            (
+                Error::Io(io::Error::other("failed to lookup address information")),
+                "the name has no address",
+            ),
+            (io(io::ErrorKind::Other), "the connection failed"),
+            (Error::Other(private.into()), "the connection failed"),
+        ] {
+            let FetchError::Unreachable(sentence) = explain(error, "example.org") else {
+                panic!("{expected}: it is not unreachable");
+            };
+            assert!(sentence.contains(expected), "{sentence}");
+            assert!(sentence.contains("example.org"), "{sentence}");
+            assert!(!sentence.contains("10.0.0.1"), "{sentence}");
+        }
+        let of = |error| explain(error, "example.org");
+        let timeout = Error::Timeout(ureq::Timeout::Global);
+        assert_eq!(of(timeout), FetchError::Timeout);
+        let busy = Error::Other(FetchError::Busy.into());
+        assert_eq!(of(busy), FetchError::Busy);
+        let downgrade = of(Error::RequireHttpsOnly(private.to_owned()));
+        let FetchError::Url(sentence) = downgrade else {
+            panic!("{downgrade:?}");
+        };
+        assert!(sentence.contains("from https to http") && !sentence.contains("10.0.0.1"));
+    }
+}
