@@ -295,6 +295,28 @@ mod tests {
     }
 
     #[test]
+    fn a_full_table_loses_what_is_forgotten_and_nothing_for_an_address_that_is_in_it() {
+        let throttle = SignInThrottle::default();
+        let begin = |address: &str, hours| {
+            let now = throttle.start + Duration::from_hours(hours);
+            throttle
+                .begin(&email(address), Origin::Unknown, now)
+                .unwrap();
+            throttle.failures.lock().unwrap().len()
+        };
+        for i in 1..MAX_COUNTS {
+            begin(&format!("{i}@example.org"), 0);
+        }
+        assert_eq!(begin("owner@example.org", 20), MAX_COUNTS);
+        assert_eq!(begin("owner@example.org", 20), MAX_COUNTS);
+        assert_eq!(
+            begin("new@example.org", 25),
+            2,
+            "the owner's and the new one"
+        );
+    }
+
+    #[test]
     fn keys_differ_by_address_origin_and_secret() {
         let secret = Secret::random().unwrap();
         let origins = [
