@@ -223,7 +223,7 @@ fn lossless_settings<'a>(options: &Options<'a>) -> vp8l::LosslessOptions<'a> {
 mod tests {
     use super::*;
     use crate::container;
-    use crate::options::{Metadata, Mode};
+    use crate::options::Metadata;
     use crate::picture::{ColorType, Picture};
     use crate::testing::Random;
     use crate::threads::Workers;
@@ -249,6 +249,7 @@ mod tests {
         ] {
             let samples = noise(channels);
             let picture = picture(color, &samples);
+            // The frames of ten qualities have odd and even lengths.
             for quality in 60..70 {
                 let options = Options::lossy(quality);
                 let coded = [lossy(&picture, &options), lossless(&picture, &options)];
@@ -268,7 +269,6 @@ mod tests {
     fn rounded_pixels_are_sent_where_they_take_fewer_bytes() {
         let size = |samples: &[u8], near_lossless| {
             let options = Options {
-                mode: Mode::Lossless,
                 near_lossless,
                 ..Options::lossy(85)
             };

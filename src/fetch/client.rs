@@ -204,6 +204,7 @@ mod tests {
         let private = "http://10.0.0.1/secret";
         let io = |kind: io::ErrorKind| Error::Io(io::Error::new(kind, private));
         let tls = rustls::Error::General(private.to_owned());
+        let of = |error| explain(error, "example.org");
         for (error, expected) in [
             (
                 Error::BadUri(private.to_owned()),
@@ -236,14 +237,13 @@ mod tests {
             (io(io::ErrorKind::Other), "the connection failed"),
             (Error::Other(private.into()), "the connection failed"),
         ] {
-            let FetchError::Unreachable(sentence) = explain(error, "example.org") else {
+            let FetchError::Unreachable(sentence) = of(error) else {
                 panic!("{expected}: it is not unreachable");
             };
             assert!(sentence.contains(expected), "{sentence}");
             assert!(sentence.contains("example.org"), "{sentence}");
             assert!(!sentence.contains("10.0.0.1"), "{sentence}");
         }
-        let of = |error| explain(error, "example.org");
         let timeout = Error::Timeout(ureq::Timeout::Global);
         assert_eq!(of(timeout), FetchError::Timeout);
         let busy = Error::Other(FetchError::Busy.into());

@@ -172,10 +172,9 @@ mod tests {
     use super::*;
     use crate::auth::AccountId;
     use crate::store::tests::entry;
-    use crate::store::token::AccountAccess;
     use crate::store::usage::UsageDay;
 
-    /// What is found in an account with these rows.
+    /// The problems that a check finds in an account with these rows.
     fn problems(rows: impl IntoIterator<Item = Row>) -> Vec<String> {
         let mut check = RowCheck::default();
         check.add(Row::Store {
@@ -193,7 +192,7 @@ mod tests {
     }
 
     fn token(number: usize) -> Row {
-        let mut token = AccountAccess::of_new_account(0).tokens[0].clone();
+        let mut token = ApiToken::default_token(0, 0);
         token.number = TokenNumber(number as u32);
         token.settings.name = format!("token {number}");
         Row::Token {

@@ -661,30 +661,28 @@ mod tests {
         }
     }
 
-    /// A large conversion that goes on since some minutes ago, 0 for one that goes on from now on,
-    /// or pauses; it used minutes before.
-    fn large(number: u64, account: u64, used: i64, goes_on_since: Option<u64>) -> Large {
-        let minutes = |count| Duration::from_mins(count);
+    /// A large conversion that used some minutes, and has gone on for further ones since; one that
+    /// pauses has `None`.
+    fn large(number: u64, account: u64, used: i64, going_on: Option<u64>) -> Large {
         let now = Instant::now();
-        let since = match goes_on_since {
-            // However late the test goes on, nothing is used yet.
-            Some(0) => now.checked_add(minutes(60)),
-            Some(ago) => now.checked_sub(minutes(ago)),
-            None => now.checked_sub(minutes(50)),
+        let since = match going_on {
+            // Nothing is used yet however late the test goes on.
+            Some(0) => now.checked_add(Duration::from_mins(60)),
+            _ => now.checked_sub(Duration::from_mins(going_on.unwrap_or(50))),
         };
         Large {
             number,
             account,
-            is_paused: goes_on_since.is_none(),
+            is_paused: going_on.is_none(),
             used: used * MINUTE,
             since: since.expect("a moment"),
         }
     }
 
-    /// In microseconds.
+    /// A minute in microseconds.
     const MINUTE: i64 = 60_000_000;
 
-    /// Whole minutes of microseconds.
+    /// The whole minutes of a time in microseconds.
     fn minutes(time: i64) -> i64 {
         time.div_euclid(MINUTE)
     }
@@ -725,19 +723,19 @@ mod tests {
                 [5, 4],
                 [OfAccounts, Own],
             ),
-            // What runs counts.
+            // The time counts that a conversion has run since it was counted last.
             (
                 [large(1, A, 0, Some(3)), large(2, B, 0, None)],
                 [2, 4],
                 [OfAccounts, Own],
             ),
-            // Of one account, the one that used less itself, up to now.
+            // Two conversions of one account have the turn by what each has used itself.
             (
                 [large(1, A, 3, None), large(2, A, 1, None)],
                 [5, 5],
                 [OfAccounts, Own],
             ),
-            // It goes on for a difference of less than a slice.
+            // The one that goes on keeps the turn until it is ahead by a slice.
             (
                 [large(1, A, 0, Some(0)), large(2, B, 0, None)],
                 [4, 4],

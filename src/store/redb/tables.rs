@@ -282,9 +282,8 @@ impl Transaction for Tables<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::clock;
     use crate::store::redb::Database;
-    use crate::store::tests::{Folder, entry};
+    use crate::store::tests::Folder;
 
     #[test]
     fn a_search_for_old_rows_goes_on_with_the_next_account() {
@@ -310,29 +309,5 @@ mod tests {
             let found = database.write(|write| removal(write, accounts)).unwrap();
             assert_eq!(found, next.map(AccountId), "{accounts} accounts");
         }
-    }
-
-    #[test]
-    fn a_block_leaves_with_its_last_entry() {
-        let folder = Folder::new();
-        let database = Database::open(&folder.path().join("towebp.redb")).unwrap();
-        let account = AccountId(1);
-        let before = |sequence: u64| clock::to_milliseconds(entry(sequence).time);
-        let left = database
-            .write(|write| {
-                let mut tables = Tables::open(write)?;
-                for sequence in 1..=1030 {
-                    tables.usage.insert(account, sequence, &entry(sequence))?;
-                }
-                let mut left = Vec::new();
-                for sequence in [1, 1023, 1024, 1025] {
-                    let time = before(sequence);
-                    let removed = tables.usage.remove_before(account, time, usize::MAX)?;
-                    left.push((removed, tables.usage.blocks_of(account)?));
-                }
-                Ok(left)
-            })
-            .unwrap();
-        assert_eq!(left, [(0, 2), (1022, 2), (1, 1), (1, 1)]);
     }
 }

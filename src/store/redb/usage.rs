@@ -416,15 +416,33 @@ fn with(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::redb::Database;
     use crate::store::request_id::RequestId;
+    use crate::store::tests::{self, Folder};
     use crate::store::usage::WatermarkKind;
+    use redb::ReadableTableMetadata;
 
-    impl UsageTables<'_> {
-        /// The number of blocks that an account's history has.
-        pub(in crate::store::redb) fn blocks_of(&self, account: AccountId) -> Result<usize> {
-            let all = (account.0, 0)..=(account.0, u64::MAX);
-            Ok(self.blocks.range(all)?.count())
-        }
+    #[test]
+    fn a_block_leaves_with_its_last_entry() {
+        let folder = Folder::new();
+        let database = Database::open(&folder.path().join("towebp.redb")).unwrap();
+        let account = AccountId(1);
+        let left = database
+            .write(|write| {
+                let mut tables = UsageTables::open(write)?;
+                for sequence in 1..=1030 {
+                    tables.insert(account, sequence, &tests::entry(sequence))?;
+                }
+                let mut left = Vec::new();
+                for sequence in [1, 1023, 1024, 1025] {
+                    let time = clock::to_milliseconds(tests::entry(sequence).time);
+                    let removed = tables.remove_before(account, time, usize::MAX)?;
+                    left.push((removed, tables.blocks.len()?));
+                }
+                Ok(left)
+            })
+            .unwrap();
+        assert_eq!(left, [(0, 2), (1022, 2), (1, 1), (1, 1)]);
     }
 
     #[test]

@@ -398,16 +398,12 @@ fn rows_that_do_not_fit_together_leave_no_file() {
         assert!(sentence.contains(expected), "{sentence}");
     }
     // A number or an address may be there once.
-    for (other_number, other_address) in [(false, false), (true, false), (false, true)] {
+    for (more, prefix) in [(0, ""), (1, ""), (0, "x")] {
         let Row::Account(mut again) = whole[account].clone() else {
             panic!("{:?}", whole[account]);
         };
-        if other_number {
-            again.id.0 += 1;
-        }
-        if other_address {
-            again.email.insert(0, 'x');
-        }
+        again.id.0 += more;
+        again.email.insert_str(0, prefix);
         let mut twice = whole.clone();
         twice.push(Row::Account(again));
         let sentence = load(&twice, &file).unwrap_err();
