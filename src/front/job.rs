@@ -7,7 +7,7 @@ use super::rejection::Rejection;
 use super::response::{Parts, Response};
 use super::slab::Key;
 use crate::admission::Share;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 use towebp_encoder::Cancel;
 
@@ -199,20 +199,24 @@ pub(super) struct Exchange {
 #[derive(Clone, Debug)]
 pub struct Waker {
     key: Key,
-    inbox: Inbox,
+    /// A request that waits for its turn has its own waker in the queue of those that wait. If it
+    /// lay in an inbox that it kept, neither would ever go.
+    inbox: Weak<Messages>,
 }
 
 impl Waker {
     pub(super) fn new(key: Key, inbox: &Inbox) -> Waker {
         Waker {
             key,
-            inbox: inbox.clone(),
+            inbox: Arc::downgrade(&inbox.0),
         }
     }
 
     /// Reports that the ticket may be ready.
     pub fn wake(&self) {
-        self.inbox.push(Message::Prepare(self.key));
+        if let Some(messages) = self.inbox.upgrade() {
+            Inbox(messages).push(Message::Prepare(self.key));
+        }
     }
 }
 
@@ -227,34 +231,87 @@ pub(super) enum Message {
 
 /// The messages of other threads, in the order in which they came.
 #[derive(Clone, Debug)]
-pub(super) struct Inbox {
-    messages: Arc<Mutex<Vec<Message>>>,
+pub(super) struct Inbox(Arc<Messages>);
+
+#[derive(Debug)]
+struct Messages {
+    list: Mutex<Vec<Message>>,
     waker: Arc<mio::Waker>,
 }
 
 impl Inbox {
     pub(super) fn new(waker: Arc<mio::Waker>) -> Inbox {
-        Inbox {
-            messages: Arc::default(),
+        Inbox(Arc::new(Messages {
+            list: Mutex::default(),
             waker,
-        }
+        }))
     }
 
     /// Takes all that were added since the last call.
     pub(super) fn take(&self) -> Vec<Message> {
         // A Vec of messages is whole at all times, even after a panic.
-        std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.list.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(super) fn push(&self, message: Message) {
-        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut messages = self.0.list.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = messages.is_empty();
         messages.push(message);
         drop(messages);
         // The thread that added the first one has woken it.
-        if is_first && let Err(error) = self.waker.wake() {
+        if is_first && let Err(error) = self.0.waker.wake() {
             // The request goes on when its time is over.
             log::error!("the event loop cannot be woken: {error}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::front::slab::Slab;
+
+    /// A request in a queue that wakes it.
+    struct Waits(Arc<Mutex<Vec<Waker>>>);
+
+    impl Ticket for Waits {
+        fn prepare(&mut self, waker: &Waker) -> Preparation {
+            self.0.lock().unwrap().push(waker.clone());
+            Preparation::Queued
+        }
+
+        fn held(&self) -> usize {
+            0
+        }
+
+        fn answer(self: Box<Self>, _: ByteQueue, handover: Handover) {
+            handover.reply.wait(self);
+        }
+
+        fn reject(&self, _: Rejection) -> Response {
+            unreachable!("nobody is there any more")
+        }
+    }
+
+    #[test]
+    fn a_request_that_is_handed_back_after_the_end_is_dropped() {
+        let poll = mio::Poll::new().unwrap();
+        let key = Slab::new().insert_with(|_| Ok::<_, ()>(())).unwrap();
+        let waker = mio::Waker::new(poll.registry(), key.token()).unwrap();
+        let inbox = Inbox::new(Arc::new(waker));
+        let queue = Arc::new(Mutex::new(Vec::new()));
+        let mut ticket = Box::new(Waits(Arc::clone(&queue)));
+        let waker = Waker::new(key, &inbox);
+        assert_eq!(ticket.prepare(&waker), Preparation::Queued);
+        let handover = Handover {
+            cancel: Arc::default(),
+            queued_since: Instant::now(),
+            waker,
+            reply: Reply::new(key, &inbox),
+        };
+        drop(inbox);
+        ticket.answer(ByteQueue::default(), handover);
+        assert_eq!(Arc::strong_count(&queue), 1, "the request keeps itself");
+        queue.lock().unwrap()[0].wake();
     }
 }
