@@ -14,10 +14,10 @@ use super::response::{Parts, Response};
 use super::response_writer::{ResponseOptions, ResponseWriter};
 use super::settings::Settings;
 use super::slab::Key;
+use super::socket::Socket;
 use crate::admission::Share;
-use mio::net::TcpStream;
-use std::io::{self, ErrorKind, Read};
-use std::net::{IpAddr, Shutdown};
+use std::io::{self, ErrorKind};
+use std::net::IpAddr;
 use std::time::Instant;
 
 /// Up to this length, in bytes, the body of a rejected request is read and dropped, and the
@@ -29,7 +29,7 @@ const HEAD_READ: usize = 16 << 10;
 
 /// A client's connection.
 pub struct Connection {
-    stream: TcpStream,
+    socket: Box<dyn Socket>,
     /// The address at its other end.
     pub peer: IpAddr,
     /// Whether it exists only to get the response that there are too many connections.
@@ -159,14 +159,14 @@ impl Connection {
     /// A connection that was accepted now. `least_rate` is the client's least rate, in bytes a
     /// second.
     pub fn new(
-        stream: TcpStream,
+        socket: Box<dyn Socket>,
         peer: IpAddr,
         is_surplus: bool,
         least_rate: u64,
         now: Instant,
     ) -> Connection {
         Connection {
-            stream,
+            socket,
             peer,
             is_surplus,
             stage: Stage::idle(now),
@@ -235,7 +235,7 @@ impl Connection {
         has_memory: bool,
         now: Instant,
     ) -> Step {
-        let flushed = self.response.flush(&self.stream, now);
+        let flushed = self.response.flush(&*self.socket, now);
         if flushed.is_err() {
             return Step::Close;
         }
@@ -246,7 +246,7 @@ impl Connection {
             Stage::PartSent(_) => self.after_part(now),
             Stage::Responding(then) => self.after_response(then, now),
             Stage::Discarding { left, since } => self.discard(scratch, left, since, now),
-            Stage::Lingering { .. } => match self.stream.read(scratch) {
+            Stage::Lingering { .. } => match self.socket.read(scratch) {
                 Ok(0) => Step::Close,
                 Ok(_) => Step::Again,
                 Err(error) => wait_or_close(&error),
@@ -300,7 +300,7 @@ impl Connection {
         self.stage = Stage::Body(Box::new(IncomingBody::new(request, remaining, now)));
         if must_be_asked_for {
             let line = b"HTTP/1.1 100 Continue\r\n\r\n".to_vec();
-            let sent = self.response.send(&self.stream, vec![line], now);
+            let sent = self.response.send(&*self.socket, vec![line], now);
             if sent.is_err() {
                 return Step::Close;
             }
@@ -328,7 +328,7 @@ impl Connection {
             ..head.map_or(self.response.options, ResponseOptions::of)
         };
         self.stage = Stage::Responding(then);
-        let sent = self.response.respond(&self.stream, response, now);
+        let sent = self.response.respond(&*self.socket, response, now);
         sent.map_or(Step::Close, |_| Step::Again)
     }
 
@@ -369,7 +369,7 @@ impl Connection {
             return Step::Wait;
         }
         self.response.options.keep_alive &= !self.is_last;
-        let sent = self.response.respond(&self.stream, response, now);
+        let sent = self.response.respond(&*self.socket, response, now);
         match sent {
             Err(_) => return Step::Close,
             Ok(Some(parts)) => self.stage = Stage::PartSent(parts),
@@ -381,14 +381,14 @@ impl Connection {
     /// Sends a further part of a worker's response.
     pub fn send_part(&mut self, part: Vec<u8>, rest: Parts, now: Instant) -> Step {
         self.stage = Stage::PartSent(rest);
-        let sent = self.response.send_part(&self.stream, part, now);
+        let sent = self.response.send_part(&*self.socket, part, now);
         sent.map_or(Step::Close, |()| Step::Again)
     }
 
     /// Ends a response in parts.
     pub fn end_parts(&mut self, now: Instant) -> Step {
         self.stage = self.responding();
-        let sent = self.response.end_parts(&self.stream, now);
+        let sent = self.response.end_parts(&*self.socket, now);
         sent.map_or(Step::Close, |()| Step::Again)
     }
 
@@ -438,7 +438,7 @@ impl Connection {
             Err(rejection) => return Step::Reject(rejection),
         }
         let most = scratch.len().min(HEAD_READ);
-        match self.stream.read(&mut scratch[..most]) {
+        match self.socket.read(&mut scratch[..most]) {
             Ok(0) => Step::Close,
             Ok(count) => {
                 if self.read_buffer.is_empty() {
@@ -468,7 +468,7 @@ impl Connection {
             return Step::NeedsMemory;
         } else {
             let most = scratch.len().min(body.readable());
-            match self.stream.read(&mut scratch[..most]) {
+            match self.socket.read(&mut scratch[..most]) {
                 Ok(0) => {
                     let received = body.received();
                     return Step::Reject(Rejection::BodyIncomplete { received });
@@ -519,7 +519,7 @@ impl Connection {
             AfterResponse::Close => {
                 self.read_buffer = Vec::new();
                 self.stage = Stage::Lingering { since: now };
-                if self.stream.shutdown(Shutdown::Write).is_err() {
+                if self.socket.shut_down_write().is_err() {
                     return Step::Close;
                 }
             }
@@ -531,7 +531,7 @@ impl Connection {
         let most = usize::try_from(left).unwrap_or(usize::MAX);
         let count = if self.read_buffer.is_empty() {
             let most = most.min(scratch.len());
-            match self.stream.read(&mut scratch[..most]) {
+            match self.socket.read(&mut scratch[..most]) {
                 Ok(0) => return Step::Close,
                 Ok(count) => count,
                 Err(error) => return wait_or_close(&error),

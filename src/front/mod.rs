@@ -30,6 +30,7 @@ mod response_writer;
 mod settings;
 mod shutdown;
 mod slab;
+mod socket;
 mod worker_queue;
 mod workers;
 

@@ -6,8 +6,8 @@ use super::head::Head;
 use super::min_rate::MinRate;
 use super::response::{Parts, Response};
 use super::settings::Settings;
-use mio::net::TcpStream;
-use std::io::{self, ErrorKind, Write};
+use super::socket::Socket;
+use std::io::{self, ErrorKind};
 use std::time::Instant;
 
 /// Writes responses to one client.
@@ -95,7 +95,7 @@ impl ResponseWriter {
     /// further parts, if the client is to get any.
     pub fn respond(
         &mut self,
-        stream: &TcpStream,
+        socket: &dyn Socket,
         mut response: Response,
         now: Instant,
     ) -> io::Result<Option<Parts>> {
@@ -118,26 +118,31 @@ impl ResponseWriter {
         let head = response.head(&framing_line, self.options.connection_line());
         // The response to HEAD ends with its head.
         if self.options.without_body {
-            self.send(stream, vec![head], now)?;
+            self.send(socket, vec![head], now)?;
             return Ok(None);
         }
         self.framing = framing;
         let mut bytes = vec![head];
         bytes.extend(self.framed(response.body));
-        self.send(stream, bytes, now)?;
+        self.send(socket, bytes, now)?;
         Ok(parts)
     }
 
     /// Sends a further part of a response's body.
-    pub fn send_part(&mut self, stream: &TcpStream, part: Vec<u8>, now: Instant) -> io::Result<()> {
+    pub fn send_part(
+        &mut self,
+        socket: &dyn Socket,
+        part: Vec<u8>,
+        now: Instant,
+    ) -> io::Result<()> {
         let bytes = self.framed(part);
-        self.send(stream, bytes, now)
+        self.send(socket, bytes, now)
     }
 
     /// Sends the end after the last part.
-    pub fn end_parts(&mut self, stream: &TcpStream, now: Instant) -> io::Result<()> {
+    pub fn end_parts(&mut self, socket: &dyn Socket, now: Instant) -> io::Result<()> {
         match std::mem::take(&mut self.framing) {
-            ResponseFraming::Chunked => self.send(stream, vec![b"0\r\n\r\n".to_vec()], now),
+            ResponseFraming::Chunked => self.send(socket, vec![b"0\r\n\r\n".to_vec()], now),
             ResponseFraming::ContentLength | ResponseFraming::UntilClose => Ok(()),
         }
     }
@@ -155,7 +160,7 @@ impl ResponseWriter {
     /// Sends blocks of bytes, now or as soon as the socket takes them.
     pub fn send(
         &mut self,
-        stream: &TcpStream,
+        socket: &dyn Socket,
         blocks: Vec<Vec<u8>>,
         now: Instant,
     ) -> io::Result<()> {
@@ -163,7 +168,7 @@ impl ResponseWriter {
         for block in blocks {
             self.buffer.push_block(block);
         }
-        self.flush(stream, now)?;
+        self.flush(socket, now)?;
         if was_empty && !self.buffer.is_empty() {
             self.rate = MinRate::new(now);
             self.since.get_or_insert(now);
@@ -172,9 +177,9 @@ impl ResponseWriter {
     }
 
     /// Writes waiting bytes as far as the socket takes them.
-    pub fn flush(&mut self, mut stream: &TcpStream, now: Instant) -> io::Result<()> {
+    pub fn flush(&mut self, socket: &dyn Socket, now: Instant) -> io::Result<()> {
         while !self.buffer.is_empty() {
-            match stream.write(self.buffer.first()) {
+            match socket.write(self.buffer.first()) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => {
                     self.buffer.consume(count);

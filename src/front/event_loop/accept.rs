@@ -5,9 +5,9 @@ use crate::front::admission::Admission;
 use crate::front::connection::Connection;
 use crate::front::descriptors::MAX_SURPLUS;
 use crate::front::rejection::Rejection;
-use mio::Interest;
-use mio::net::TcpStream;
-use std::io::ErrorKind;
+use crate::front::socket::Socket;
+use mio::{Interest, Registry, Token};
+use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -24,8 +24,13 @@ impl<A: Admission> EventLoop<A> {
             let mut turns = MAX_ACCEPTS;
             loop {
                 match self.listeners[index].accept() {
-                    Ok((stream, address)) => {
-                        self.add_connection(stream, address.ip().to_canonical());
+                    Ok((mut stream, address)) => {
+                        let peer = address.ip().to_canonical();
+                        self.add_connection(peer, |registry, token| {
+                            let interest = Interest::READABLE | Interest::WRITABLE;
+                            registry.register(&mut stream, token, interest)?;
+                            Ok(Box::new(stream))
+                        });
                     }
                     Err(error) => match error.kind() {
                         ErrorKind::WouldBlock => {
@@ -55,7 +60,13 @@ impl<A: Admission> EventLoop<A> {
         }
     }
 
-    fn add_connection(&mut self, mut stream: TcpStream, peer: IpAddr) {
+    /// Adds a connection of this client, unless there are too many to tell it even that. `watch`
+    /// has the events of its socket reported by this token.
+    pub(super) fn add_connection(
+        &mut self,
+        peer: IpAddr,
+        watch: impl FnOnce(&Registry, Token) -> io::Result<Box<dyn Socket>>,
+    ) {
         let proxies = &self.settings.trusted_proxies;
         let is_proxy = proxies.iter().any(|network| network.contains(peer));
         let most = self.settings.connections_per_address;
@@ -67,12 +78,11 @@ impl<A: Admission> EventLoop<A> {
         if is_surplus && self.surplus == MAX_SURPLUS {
             return;
         }
-        let interest = Interest::READABLE | Interest::WRITABLE;
         let (registry, now) = (self.poll.registry(), self.now);
         let least_rate = self.settings.rate;
         let key = self.connections.insert_with(|key| {
-            registry.register(&mut stream, key.token(), interest)?;
-            Ok::<_, std::io::Error>(Connection::new(stream, peer, is_surplus, least_rate, now))
+            let socket = watch(registry, key.token())?;
+            Ok::<_, io::Error>(Connection::new(socket, peer, is_surplus, least_rate, now))
         });
         let key = match key {
             Ok(key) => key,

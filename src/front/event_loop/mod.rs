@@ -78,6 +78,17 @@ pub struct EventLoop<A> {
     now: Instant,
 }
 
+/// What has become of a client's socket, beside that it may be ready.
+#[derive(Clone, Copy, Debug, Default)]
+struct SocketChange {
+    /// The client has closed its sending side.
+    is_read_closed: bool,
+    /// Nothing can be sent any more.
+    is_write_closed: bool,
+    /// The connection is broken.
+    is_error: bool,
+}
+
 impl<A: Admission> EventLoop<A> {
     /// Registers all sockets.
     ///
@@ -162,38 +173,53 @@ impl<A: Admission> EventLoop<A> {
                 match key.as_fixed() {
                     Some((LISTENER, _)) => self.accept_at = Some(self.now),
                     Some(_) => {}
-                    None => {
-                        if event.is_read_closed() {
-                            self.input_closed(key);
-                        }
-                        if event.is_error() || (event.is_write_closed() && !self.is_lingering(key))
-                        {
-                            self.close(key);
-                        } else {
-                            self.drive(key);
-                        }
-                    }
+                    None => self.socket_changed(
+                        key,
+                        SocketChange {
+                            is_read_closed: event.is_read_closed(),
+                            is_write_closed: event.is_write_closed(),
+                            is_error: event.is_error(),
+                        },
+                    ),
                 }
             }
-            for message in self.inbox.take() {
-                match message {
-                    Message::Prepare(key) => self.prepare_again(key),
-                    Message::Reply(exchange, outcome) => self.end_exchange(exchange, outcome),
-                }
-            }
-            for key in std::mem::take(&mut self.unfinished) {
-                self.drive(key);
-            }
-            if self.accept_at.is_some_and(|at| at <= self.now) {
-                self.accept_at = None;
-                self.accept();
-            }
-            self.expire_timers();
-            self.load.set(self.current_load());
-            if self.shutdown.is_requested() && self.is_shut_down() {
+            if self.go_on() {
                 return Ok(());
             }
         }
+    }
+
+    /// Deals with a change of a client's socket.
+    fn socket_changed(&mut self, key: Key, change: SocketChange) {
+        if change.is_read_closed {
+            self.input_closed(key);
+        }
+        if change.is_error || (change.is_write_closed && !self.is_lingering(key)) {
+            self.close(key);
+        } else {
+            self.drive(key);
+        }
+    }
+
+    /// Does what is due at `now`, after the changes of sockets. Returns whether a shutdown has
+    /// ended.
+    fn go_on(&mut self) -> bool {
+        for message in self.inbox.take() {
+            match message {
+                Message::Prepare(key) => self.prepare_again(key),
+                Message::Reply(exchange, outcome) => self.end_exchange(exchange, outcome),
+            }
+        }
+        for key in std::mem::take(&mut self.unfinished) {
+            self.drive(key);
+        }
+        if self.accept_at.is_some_and(|at| at <= self.now) {
+            self.accept_at = None;
+            self.accept();
+        }
+        self.expire_timers();
+        self.load.set(self.current_load());
+        self.shutdown.is_requested() && self.is_shut_down()
     }
 
     fn current_load(&self) -> Load {
