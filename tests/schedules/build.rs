@@ -7,12 +7,13 @@ use std::path::Path;
 use std::{env, fs};
 
 /// The files, from the root of the repository.
-const FILES: [&str; 15] = [
+const FILES: [&str; 16] = [
     "encoder/src/cancel.rs",
     "encoder/src/error.rs",
     "encoder/src/threads.rs",
     "encoder/src/threads/budget.rs",
     "src/admission/account_shares.rs",
+    "src/admission/clock.rs",
     "src/admission/fair_queue.rs",
     "src/admission/memory_budget/mod.rs",
     "src/fetch/cache.rs",

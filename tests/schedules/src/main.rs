@@ -42,6 +42,10 @@ mod admission {
         include!(concat!(env!("OUT_DIR"), "/src/admission/account_shares.rs"));
     }
 
+    mod clock {
+        include!(concat!(env!("OUT_DIR"), "/src/admission/clock.rs"));
+    }
+
     mod fair_queue {
         include!(concat!(env!("OUT_DIR"), "/src/admission/fair_queue.rs"));
     }
