@@ -37,6 +37,8 @@ mod workers;
 pub use admission::{Admission, Admitted};
 pub use byte_queue::ByteQueue;
 pub use chunked::Chunked;
+#[cfg(test)]
+pub use event_loop::simulated::{ClientEnd, SimulatedFront};
 pub use head::{Framing, Head, HeadLimits, read as read_head};
 pub use heartbeat::Heartbeat;
 pub use job::{Handover, Preparation, Reply, Ticket, Waker};

@@ -59,7 +59,7 @@ fn work(queue: &Queue<Job>) {
 }
 
 impl<T> Jobs<T> {
-    fn new() -> Jobs<T> {
+    pub(super) fn new() -> Jobs<T> {
         Jobs(Arc::new(Queue(Mutex::new(QueueState {
             jobs: VecDeque::new(),
             idle: Vec::new(),
@@ -76,6 +76,15 @@ impl<T> Jobs<T> {
         if let Some(worker) = worker {
             worker.unpark();
         }
+    }
+}
+
+#[cfg(test)]
+impl<T> Jobs<T> {
+    /// Takes jobs out of the queue in place of a worker.
+    pub(super) fn taker(&self) -> impl Fn() -> Option<T> + use<T> {
+        let queue = Arc::clone(&self.0);
+        move || queue.lock().jobs.pop_front()
     }
 }
 

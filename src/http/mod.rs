@@ -39,6 +39,8 @@ mod usage;
 mod watermark_fetch;
 
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;
 
 pub use crate::dashboard::Signup;

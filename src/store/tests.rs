@@ -79,6 +79,21 @@ pub(crate) fn store_on(disk: &disk::Disk) -> Store {
     Store::start(engine, secret, Clock::new(SystemTime::now), None).unwrap()
 }
 
+/// A store on this disk, with the time of this clock and the same secret each time.
+pub(crate) fn store_at(
+    disk: &disk::Disk,
+    time: impl Fn() -> SystemTime + Send + Sync + 'static,
+) -> Store {
+    let secret = Secret::parse(&"5a".repeat(32)).unwrap();
+    Store::start(Arc::new(disk.engine()), secret, Clock::new(time), None).unwrap()
+}
+
+/// Does at once what the store does within a second after its disk was mended.
+pub(crate) fn probe(store: &Store) {
+    store.engine.probe().unwrap();
+    store.availability.succeeded();
+}
+
 #[test]
 fn a_token_names_its_account_until_it_is_rotated() {
     let folder = Folder::new();

@@ -8,6 +8,8 @@ mod dispatch;
 mod memory;
 mod requests;
 mod shutdown;
+#[cfg(test)]
+pub mod simulated;
 mod timers;
 
 use super::admission::Admission;
