@@ -4,7 +4,6 @@
 
 mod account_shares;
 mod client_networks;
-mod clock;
 mod fair_queue;
 mod memory_budget;
 mod quota;
@@ -14,8 +13,6 @@ pub use account_shares::{AccountShares, Share};
 pub use client_networks::{
     CLIENT_FACTORS, ConnectionCounts, Network, client_group, client_networks, surrounding_network,
 };
-#[cfg(test)]
-pub use clock::simulate;
 pub(crate) use fair_queue::FairQueue;
 pub use memory_budget::{
     MemoryBudget, MemoryUsage, Need, PendingReservation, Reservation, ReserveError,

@@ -5,10 +5,9 @@
 //! The rate counts every conversion that is begun, since each costs the server something. The month
 //! counts those in the usage history, and those in progress, so that many at once do not exceed it.
 
-use super::clock;
 use super::rate_limit::{Rate, RateExceeded, RateLimiter};
 use crate::store::{
-    AccountId, Caller, Limits, Month, MonthlyQuotas, Store, StoreError, TokenNumber,
+    AccountId, Caller, Limits, Month, MonthlyQuotas, Store, StoreError, TokenNumber, monotonic,
 };
 use std::collections::HashMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -243,7 +242,7 @@ impl Quotas {
             layer.in_progress = self.count(layer.key);
         }
         let (limited, rates) = rates(&layers);
-        let checked = self.rates.check(&rates, clock::now());
+        let checked = self.rates.check(&rates, monotonic::now());
         checked.map_err(|(index, wait)| rate_exceeded(&mut layers, limited[index], wait))?;
         check_months(&layers)
     }
@@ -265,7 +264,7 @@ impl Quotas {
         }
         check_months(&layers)?;
         let (limited, rates) = rates(&layers);
-        let taken = self.rates.take(&rates, clock::now());
+        let taken = self.rates.take(&rates, monotonic::now());
         let taken =
             taken.map_err(|(index, wait)| rate_exceeded(&mut layers, limited[index], wait))?;
         for (index, left) in limited.into_iter().zip(taken) {

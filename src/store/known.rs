@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use super::clock;
 use super::engine::{Command, Engine, Outcome};
 use super::error::Result;
+use super::monotonic;
 use super::token::{AccountAccess, Caller, SerialCheck};
 use super::token_number::TokenNumber;
 use crate::auth::{AccountId, Token};
@@ -144,7 +145,7 @@ impl KnownAccounts {
         let last = state.check(token, now);
         let is_valid = state.queried.as_ref().is_none_or(|times| {
             let queried = times.accounts.get(&token.account);
-            queried.is_some_and(|queried| queried.elapsed() < VALIDITY)
+            queried.is_some_and(|queried| monotonic::now() - *queried < VALIDITY)
         });
         if is_valid {
             return last;
@@ -258,7 +259,7 @@ impl KnownAccounts {
     pub fn month(&self, account: AccountId, token: Option<TokenNumber>, month: u64) -> Option<u64> {
         let (state, key) = (self.read(), (account, token));
         if let Some(times) = &state.queried
-            && times.months.get(&key)?.elapsed() >= VALIDITY
+            && monotonic::now() - *times.months.get(&key)? >= VALIDITY
         {
             return None;
         }

@@ -24,6 +24,7 @@ mod filter;
 mod folder;
 mod janitor;
 mod known;
+pub(crate) mod monotonic;
 #[cfg(not(feature = "postgres"))]
 mod no_postgres;
 #[cfg(feature = "postgres")]
@@ -567,7 +568,7 @@ impl Store {
             return Ok(month);
         }
         let (start, end) = clock::month(clock::to_milliseconds(now));
-        let queried = Instant::now();
+        let queried = monotonic::now();
         let conversions = self.read(|engine| engine.usage_in_month(id, token, start))?;
         self.known.counted(id, token, start, conversions, queried);
         Ok(Month::new(start, end, conversions))
@@ -629,7 +630,7 @@ impl Store {
     /// Waits until [`Store::in_force_at`].
     pub fn wait_until_in_force(&self) {
         if let Some(at) = self.in_force_at() {
-            thread::sleep(at.saturating_duration_since(Instant::now()));
+            thread::sleep(at.saturating_duration_since(monotonic::now()));
         }
     }
 
@@ -637,7 +638,7 @@ impl Store {
     fn write_in_force(&self, command: Command) -> Result<Outcome> {
         let outcome = self.writer.write(command)?;
         if self.is_shared && outcome.changed() {
-            let at = Instant::now() + IN_FORCE_AFTER;
+            let at = monotonic::now() + IN_FORCE_AFTER;
             *self
                 .in_force_at
                 .lock()

@@ -1,12 +1,13 @@
 //! API tokens: the store checks, makes, changes and lists them.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Store;
 use super::engine::{Command, Outcome, TokenChange};
 use super::error::{ChangeTokenError, Result, StoreError, TokenError};
 use super::known::{self, TokenCheck};
+use super::monotonic;
 use super::token::{
     ApiToken, Caller, MAX_NAME, MAX_OVERLAP, MAX_PRESET_BYTES, Restrictions, TokenSettings,
     TokenUsage,
@@ -142,7 +143,7 @@ impl Store {
         let now = self.clock.now();
         let mut check = self.known.check(token, now);
         if let TokenCheck::Unknown { account, .. } = check {
-            let (changes, queried) = (self.known.changes(), Instant::now());
+            let (changes, queried) = (self.known.changes(), monotonic::now());
             let access = self.read(|engine| engine.access(account))?;
             self.known.learn(account, access.clone(), changes, queried);
             check = access.map_or(TokenCheck::Invalid, |access| {

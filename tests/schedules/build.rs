@@ -13,7 +13,6 @@ const FILES: [&str; 16] = [
     "encoder/src/threads.rs",
     "encoder/src/threads/budget.rs",
     "src/admission/account_shares.rs",
-    "src/admission/clock.rs",
     "src/admission/fair_queue.rs",
     "src/admission/memory_budget/mod.rs",
     "src/fetch/cache.rs",
@@ -23,6 +22,7 @@ const FILES: [&str; 16] = [
     "src/fetch/single_flight.rs",
     "src/front/workers.rs",
     "src/store/availability.rs",
+    "src/store/monotonic.rs",
     "src/store/writer.rs",
 ];
 

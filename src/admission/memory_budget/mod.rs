@@ -22,8 +22,8 @@
 mod tests;
 
 use super::account_shares::{AccountShares, Share};
-use super::clock;
 use super::fair_queue::FairQueue;
+use crate::store::monotonic;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -280,7 +280,7 @@ impl State {
 
     /// Grants waiting conversions the memory that is free now.
     fn grant(&mut self) {
-        let now = clock::now();
+        let now = monotonic::now();
         while let Some((account, next)) = self.next(now) {
             let need = next.need;
             let bytes = need.bytes + self.beside(need.is_small);
@@ -307,7 +307,7 @@ impl State {
     fn join(&mut self, account: u64, need: Need, until: Instant, wake: Wake) -> u64 {
         self.arrivals += 1;
         let number = self.arrivals;
-        let now = clock::now();
+        let now = monotonic::now();
         let waiting = Waiting {
             number,
             need,
@@ -521,7 +521,7 @@ impl PendingReservation {
             bytes,
             need: self.need,
             has_worker: true,
-            since: clock::now(),
+            since: monotonic::now(),
         }
     }
 }
@@ -578,7 +578,7 @@ impl Reservation {
 
     /// Counts the measured seconds of work, in place of the estimated ones.
     pub fn charge(&mut self, seconds: f64) {
-        let seconds = clock::measured(seconds);
+        let seconds = monotonic::measured(seconds);
         let mut state = self.budget.state();
         let class = state.class(self.need.is_small);
         if let Some(given) = class.given.get_mut(&self.account) {
@@ -597,7 +597,7 @@ impl Reservation {
         if std::mem::take(&mut self.has_worker) {
             let class = state.class(self.need.is_small);
             class.free_worker(self.account);
-            let seconds = (clock::now() - self.since).as_secs_f64();
+            let seconds = (monotonic::now() - self.since).as_secs_f64();
             class.seconds_per_conversion = average(class.seconds_per_conversion, seconds);
         }
         state.grant();
@@ -611,7 +611,7 @@ impl Drop for Reservation {
         let class = state.class(self.need.is_small);
         class.squares -= square(self.need.bytes);
         let seconds_per_byte =
-            (clock::now() - self.since).as_secs_f64() / self.need.bytes.max(1) as f64;
+            (monotonic::now() - self.since).as_secs_f64() / self.need.bytes.max(1) as f64;
         class.seconds_per_byte = average(class.seconds_per_byte, seconds_per_byte);
         if self.has_worker {
             class.free_worker(self.account);

@@ -42,10 +42,6 @@ mod admission {
         include!(concat!(env!("OUT_DIR"), "/src/admission/account_shares.rs"));
     }
 
-    mod clock {
-        include!(concat!(env!("OUT_DIR"), "/src/admission/clock.rs"));
-    }
-
     mod fair_queue {
         include!(concat!(env!("OUT_DIR"), "/src/admission/fair_queue.rs"));
     }
@@ -137,6 +133,10 @@ mod store {
             Failed(String),
             Unavailable(String),
         }
+    }
+
+    pub mod monotonic {
+        include!(concat!(env!("OUT_DIR"), "/src/store/monotonic.rs"));
     }
 
     pub mod known {

@@ -1,4 +1,5 @@
-//! The time by which the machine is shared.
+//! The time that passes, whatever the clock is set to: shares of the machine and the validity of
+//! what memory knows are counted by it.
 
 use std::time::Instant;
 
