@@ -88,6 +88,16 @@ pub(crate) fn store_at(
     Store::start(Arc::new(disk.engine()), secret, Clock::new(time), None).unwrap()
 }
 
+/// As [`store_at`], on an engine that other stores have, too.
+pub(crate) fn store_beside(
+    engine: &Arc<shared_engine::SharedEngine>,
+    time: impl Fn() -> SystemTime + Send + Sync + 'static,
+) -> Store {
+    let secret = Secret::parse(&"5a".repeat(32)).unwrap();
+    let engine = Arc::clone(engine) as Arc<dyn Engine>;
+    Store::start_shared(engine, secret, Clock::new(time), None).unwrap()
+}
+
 /// Does at once what the store does within a second after its disk was mended.
 pub(crate) fn probe(store: &Store) {
     store.engine.probe().unwrap();

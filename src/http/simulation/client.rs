@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 
 /// A client with a connection.
 pub struct Client {
+    /// The server that it has connected to.
+    pub server: usize,
     /// Its end of the connection.
     pub end: ClientEnd,
     /// The bytes that it has not sent yet.
@@ -41,8 +43,9 @@ pub struct Received {
 
 impl Client {
     /// A client that has sent nothing.
-    pub fn new(end: ClientEnd) -> Client {
+    pub fn new(server: usize, end: ClientEnd) -> Client {
         Client {
+            server,
             end,
             to_send: VecDeque::new(),
             open: VecDeque::new(),

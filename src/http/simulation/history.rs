@@ -1,6 +1,6 @@
 //! What was answered in a run, beside what the store has of it.
 
-use super::size;
+use super::run::size;
 use crate::store::tests::all_usage;
 use crate::store::{AccountId, Store};
 use std::collections::{BTreeMap, BTreeSet};

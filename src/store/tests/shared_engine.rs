@@ -25,6 +25,8 @@ pub struct SharedEngine {
     attempts: Mutex<HashMap<[u8; 32], FailedAttempts>>,
     /// Whether every query fails.
     pub is_away: AtomicBool,
+    /// Whether the next commands are carried out, and the answer is lost.
+    pub loses_answer: AtomicBool,
     /// [`Engine::replicas`], if it is not 0.
     pub replicas: AtomicU32,
     /// [`Engine::clock_offset`]
@@ -39,6 +41,7 @@ impl Default for SharedEngine {
             redb: Disk::default().engine(),
             attempts: Mutex::default(),
             is_away: AtomicBool::default(),
+            loses_answer: AtomicBool::default(),
             replicas: AtomicU32::default(),
             clock_offset: AtomicI64::default(),
             asked: AtomicU32::default(),
@@ -139,7 +142,11 @@ impl Engine for SharedEngine {
     }
 
     fn apply(&self, commands: &[Command], since: Instant) -> Result<Vec<Outcome>, StoreError> {
-        self.redb()?.apply(commands, since)
+        let outcomes = self.redb()?.apply(commands, since)?;
+        if self.loses_answer.swap(false, Ordering::SeqCst) {
+            return Err(StoreError::Unavailable("its answer was lost".to_owned()));
+        }
+        Ok(outcomes)
     }
 
     fn probe(&self) -> Result<(), StoreError> {
