@@ -136,9 +136,22 @@ pub fn history(token: &str) -> Vec<u8> {
     format!("{head} {token}\r\n\r\n").into_bytes()
 }
 
-/// A conversion of a BMP. With `expects`, its client wants to be told whether to send the body;
-/// with `chunk`, the body comes in chunks of so many bytes.
-pub fn conversion(token: &str, body: &[u8], expects: bool, chunk: Option<usize>) -> Vec<u8> {
+/// A conversion of a BMP, which may come in a form. With `expects`, its client wants to be told
+/// whether to send the body; with `chunk`, the body comes in chunks of so many bytes.
+pub fn conversion(
+    token: &str,
+    mut body: Vec<u8>,
+    is_form: bool,
+    expects: bool,
+    chunk: Option<usize>,
+) -> Vec<u8> {
+    let mut media_type = "image/bmp";
+    if is_form {
+        media_type = "multipart/form-data; boundary=x";
+        let start = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.bmp\"\r\n\
+                     Content-Type: image/bmp\r\n\r\n";
+        body = [start.as_bytes(), &body, b"\r\n--x--\r\n"].concat();
+    }
     let expect = if expects {
         "Expect: 100-continue\r\n"
     } else {
@@ -150,7 +163,7 @@ pub fn conversion(token: &str, body: &[u8], expects: bool, chunk: Option<usize>)
     };
     let head = format!(
         "POST /convert?effort=low HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n\
-         Content-Type: image/bmp\r\n{expect}{framing}\r\n\r\n"
+         Content-Type: {media_type}\r\n{expect}{framing}\r\n\r\n"
     );
     let mut bytes = head.into_bytes();
     let Some(size) = chunk else {

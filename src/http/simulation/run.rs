@@ -8,13 +8,13 @@ use crate::http::Settings;
 use crate::store::monotonic::simulate;
 use crate::store::tests::disk::Disk;
 use crate::store::tests::probe;
-use crate::store::{AccountId, Store, TokenNumber};
+use crate::store::{AccountId, Restrictions, Store, TokenNumber};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 use towebp_encoder::testing::Random;
 
 /// The steps of a run, before everything is brought to its end.
@@ -60,8 +60,12 @@ struct Account {
     token: String,
     /// Tokens that are certainly invalid, with the step since which they are.
     ended: HashMap<String, usize>,
-    /// Whether its token may be another one, since a rotation has failed.
+    /// Whether its last change may be in force or not.
     is_uncertain: bool,
+    /// The step since which the operator has disabled it.
+    disabled: Option<usize>,
+    /// The last step at which it may have been disabled.
+    was_disabled: Option<usize>,
 }
 
 /// A request of a client.
@@ -133,6 +137,8 @@ impl Simulation {
                 token: store.token(id).expect("it has one"),
                 ended: HashMap::new(),
                 is_uncertain: false,
+                disabled: None,
+                was_disabled: None,
             });
         }
         simulation
@@ -169,7 +175,8 @@ impl Simulation {
             950..956 => self.break_database(),
             956..981 => self.mend_database(),
             981..987 => self.set_clock(),
-            987..993 => self.rotate(),
+            987..991 => self.rotate(),
+            991..993 => self.restrict(),
             993..997 => self.kill(),
             _ => self.shut_down(),
         }
@@ -230,7 +237,8 @@ impl Simulation {
                 }
                 let is_expected = self.random.below(4) == 0;
                 let chunk = (self.random.below(2) == 0).then(|| 1 + self.random.index(900));
-                client::conversion(&token, &body, is_expected, chunk)
+                let is_form = self.random.below(4) == 0;
+                client::conversion(&token, body, is_form, is_expected, chunk)
             }
         };
         let sent = Sent {
@@ -374,7 +382,9 @@ impl Simulation {
         for account in &mut self.accounts {
             let token = store.token(account.id);
             account.has_token(token.expect("it has one"), self.step);
-            account.is_uncertain = false;
+            let restrictions = store.restrictions(account.id).unwrap();
+            let disabled = restrictions.expect("it exists").disabled;
+            account.is_disabled(disabled.is_some(), self.step);
         }
     }
 
@@ -392,21 +402,49 @@ impl Simulation {
 
     /// An account gets a new token, and the old one ends once the change is in force.
     fn rotate(&mut self) {
-        let (server, index) = (self.any_server(), self.random.index(self.accounts.len()));
-        let (store, id) = (self.store(server), self.accounts[index].id);
-        let rotated = store.rotate_token(id, TokenNumber::DEFAULT, Duration::ZERO);
-        // After a failure nobody knows, and until the change is in force, servers may differ.
-        self.accounts[index].is_uncertain = true;
-        let Ok(rotated) = rotated else {
-            return;
+        let index = self.random.index(self.accounts.len());
+        let token = self.change(index, |store, id| {
+            let rotated = store.rotate_token(id, TokenNumber::DEFAULT, Duration::ZERO);
+            Some(store.token_text(id, &rotated.ok()?.expect("it is there")))
+        });
+        if let Some(token) = token {
+            self.accounts[index].has_token(token, self.step);
+            self.note("rotated", index);
+        }
+    }
+
+    /// The operator disables an account, or enables it again.
+    fn restrict(&mut self) {
+        let index = self.random.index(self.accounts.len());
+        let is_disabled = self.accounts[index].disabled.is_none();
+        let restrictions = Restrictions {
+            disabled: is_disabled.then_some(UNIX_EPOCH),
+            ..Restrictions::default()
         };
+        let changed = self.change(index, |store, id| store.restrict(id, restrictions).ok());
+        if changed.is_some() {
+            self.accounts[index].is_disabled(is_disabled, self.step);
+            self.note("restricted", index);
+        }
+    }
+
+    /// Changes an account by one of the servers, and waits until the change is in force. Until then
+    /// servers may differ, and after a failure nobody knows.
+    fn change<T>(
+        &mut self,
+        index: usize,
+        change: impl FnOnce(&Store, AccountId) -> Option<T>,
+    ) -> Option<T> {
+        let server = self.any_server();
+        let store = self.store(server);
+        self.accounts[index].is_uncertain = true;
+        let changed = change(&store, self.accounts[index].id)?;
         if let Some(at) = store.in_force_at() {
+            drop(store);
             self.pass_by(at.saturating_duration_since(self.now));
         }
-        let token = store.token_text(id, &rotated.expect("it is there"));
-        self.accounts[index].has_token(token, self.step);
         self.accounts[index].is_uncertain = false;
-        self.note("rotated", index);
+        Some(changed)
     }
 
     /// A process is killed, perhaps within a commit.
@@ -467,7 +505,15 @@ impl Simulation {
             (Want::Conversion | Want::History, 401) => {
                 owner.is_uncertain || sent.token != owner.token
             }
-            (Want::Conversion | Want::History, 200) => ended.is_none_or(|it| sent.begun <= *it),
+            (Want::Conversion | Want::Damaged | Want::History, 403) => {
+                let was_disabled = owner.was_disabled.is_some_and(|step| step >= sent.begun);
+                owner.is_uncertain || owner.disabled.is_some() || was_disabled
+            }
+            (Want::Conversion, 200) => {
+                let disabled = owner.disabled.is_some_and(|since| since < sent.begun);
+                !disabled && ended.is_none_or(|it| sent.begun <= *it)
+            }
+            (Want::History, 200) => ended.is_none_or(|it| sent.begun <= *it),
             (Want::Conversion, 400) => sent.has_left && text.contains("body_cut_short"),
             (Want::Conversion | Want::Damaged, 499) => sent.has_left,
             other => matches!(
@@ -633,6 +679,16 @@ impl Simulation {
 }
 
 impl Account {
+    /// From this step on it is disabled or not.
+    fn is_disabled(&mut self, is_disabled: bool, step: usize) {
+        if is_disabled {
+            self.disabled.get_or_insert(step);
+        } else if self.disabled.take().is_some() || self.is_uncertain {
+            self.was_disabled = Some(step);
+        }
+        self.is_uncertain = false;
+    }
+
     /// From this step on its token is this one.
     fn has_token(&mut self, token: String, step: usize) {
         assert!(!self.ended.contains_key(&token), "an old token is back");
