@@ -103,10 +103,10 @@ impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
         }
     }
 
-    /// All items, in no particular order among owners.
-    pub fn iter(&self) -> impl Iterator<Item = (K, &T)> {
-        let owners = self.items.iter();
-        owners.flat_map(|(&owner, items)| items.iter().map(move |item| (owner, item)))
+    /// The first item of each owner, in the order of their turns.
+    pub fn firsts(&self) -> impl Iterator<Item = (K, &T)> {
+        let first = |owner: &K| Some((*owner, self.items.get(owner)?.front()?));
+        self.turns.iter().filter_map(first)
     }
 
     /// The number of items.
@@ -187,7 +187,7 @@ mod tests {
             (queue.len(), queue.turns.len(), queue.items.len()),
             (1, 1, 1)
         );
-        assert_eq!(queue.iter().collect::<Vec<_>>(), [('a', &2)]);
+        assert_eq!(queue.firsts().collect::<Vec<_>>(), [('a', &2)]);
         queue.push('b', 11);
         queue.retain(|item| *item == 11);
         assert_eq!(drained(queue), [11]);

@@ -426,9 +426,10 @@ impl Class {
         }
     }
 
-    /// The conversion that has waited too long, among accounts that run nothing.
+    /// The conversion that has waited too long, among the first ones of accounts that run nothing.
+    /// One behind them cannot be next, and would only be in the way.
     fn claim(&self, now: Instant) -> Option<&Waiting> {
-        let waiting = self.queue.iter().filter(|(account, waiting)| {
+        let waiting = self.queue.firsts().filter(|(account, waiting)| {
             waiting.claims_at <= now && !self.running_by_account.contains_key(account)
         });
         waiting

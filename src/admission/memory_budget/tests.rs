@@ -506,6 +506,25 @@ fn large_ones_do_not_wait_for_workers_or_memory_of_small_ones() {
 }
 
 #[test]
+fn one_that_has_waited_long_behind_one_that_has_not_is_in_nobodys_way() {
+    let budget = MemoryBudget::new(100, 1);
+    let began = Instant::now();
+    let join = |account, seconds| {
+        let until = began + Duration::from_secs(seconds);
+        budget.join(account, large(100), until, || {}).unwrap()
+    };
+    monotonic::simulate(Some(began));
+    let running = join(A, 60).take().expect("nobody is before it");
+    // Of the same account, the one that came first has waited for less than the other.
+    let waiting = [join(B, 60), join(B, 20), join(C, 20)];
+    monotonic::simulate(Some(began + Duration::from_secs(11)));
+    drop(running);
+    let granted = waiting.each_ref().map(PendingReservation::is_granted);
+    assert_eq!(granted, [false, false, true]);
+    monotonic::simulate(None);
+}
+
+#[test]
 fn a_large_one_that_is_next_is_not_overtaken_by_small_ones_in_its_memory() {
     let budget = MemoryBudget::new(100, 4).keep_for_small(10);
     let (own, smalls) = (take(&budget, A, 60), take_need(&budget, B, small(8)));
