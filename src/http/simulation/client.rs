@@ -13,6 +13,8 @@ pub struct Client {
     pub to_send: VecDeque<u8>,
     /// The numbers of its requests that have no response yet, in the order in which it sends them.
     pub open: VecDeque<usize>,
+    /// Whether it sends no more.
+    pub has_left: bool,
     received: Vec<u8>,
 }
 
@@ -49,8 +51,14 @@ impl Client {
             end,
             to_send: VecDeque::new(),
             open: VecDeque::new(),
+            has_left: false,
             received: Vec::new(),
         }
+    }
+
+    /// Whether it has all its responses, and may send another request.
+    pub fn is_idle(&self) -> bool {
+        self.open.is_empty() && self.to_send.is_empty() && !self.has_left
     }
 
     /// The next response that has arrived whole. A 100 is none.

@@ -55,6 +55,7 @@ struct Simulation {
 pub type Event = (usize, &'static str, u64);
 
 /// An account.
+#[derive(Debug)]
 struct Account {
     id: AccountId,
     token: String,
@@ -77,6 +78,8 @@ struct Sent {
     begun: usize,
     /// Whether its client has closed its sending side, or left.
     has_left: bool,
+    /// The status of its response, once the client has it.
+    status: Option<u16>,
 }
 
 /// One run. Returns what has happened.
@@ -189,8 +192,7 @@ impl Simulation {
         if self.service(server).is_stopping || self.requests.len() + 3 > MOST_REQUESTS {
             return;
         }
-        let mut clients = self.clients.iter();
-        let idle = clients.position(|client| client.open.is_empty() && client.to_send.is_empty());
+        let idle = self.clients.iter().position(Client::is_idle);
         let index = match idle {
             Some(index) if self.random.below(4) > 0 => index,
             _ => {
@@ -209,10 +211,8 @@ impl Simulation {
         }
     }
 
-    /// A new request: its number and its bytes.
+    /// A new request of any kind: its number and its bytes.
     fn request(&mut self) -> (usize, Vec<u8>) {
-        let number = self.requests.len();
-        let account = self.random.index(self.accounts.len());
         let want = match self.random.below(20) {
             0 => Want::Damaged,
             1 => Want::Forged,
@@ -221,6 +221,12 @@ impl Simulation {
             4 => Want::Noise,
             _ => Want::Conversion,
         };
+        self.request_of(want)
+    }
+
+    fn request_of(&mut self, want: Want) -> (usize, Vec<u8>) {
+        let number = self.requests.len();
+        let account = self.random.index(self.accounts.len());
         let token = match want {
             Want::Forged => "twp_forged".to_owned(),
             _ => self.accounts[account].token.clone(),
@@ -247,6 +253,7 @@ impl Simulation {
             token,
             begun: self.step,
             has_left: false,
+            status: None,
         };
         self.requests.push(sent);
         (number, bytes)
@@ -278,6 +285,7 @@ impl Simulation {
         if let Some(index) = self.any_client() {
             let client = &mut self.clients[index];
             client.to_send.clear();
+            client.has_left = true;
             for number in &client.open {
                 self.requests[*number].has_left = true;
             }
@@ -385,6 +393,7 @@ impl Simulation {
             let restrictions = store.restrictions(account.id).unwrap();
             let disabled = restrictions.expect("it exists").disabled;
             account.is_disabled(disabled.is_some(), self.step);
+            account.is_uncertain = false;
         }
     }
 
@@ -437,13 +446,13 @@ impl Simulation {
     ) -> Option<T> {
         let server = self.any_server();
         let store = self.store(server);
-        self.accounts[index].is_uncertain = true;
+        let was_uncertain = std::mem::replace(&mut self.accounts[index].is_uncertain, true);
         let changed = change(&store, self.accounts[index].id)?;
         if let Some(at) = store.in_force_at() {
             drop(store);
             self.pass_by(at.saturating_duration_since(self.now));
         }
-        self.accounts[index].is_uncertain = false;
+        self.accounts[index].is_uncertain = was_uncertain;
         Some(changed)
     }
 
@@ -511,7 +520,7 @@ impl Simulation {
             }
             (Want::Conversion, 200) => {
                 let disabled = owner.disabled.is_some_and(|since| since < sent.begun);
-                !disabled && ended.is_none_or(|it| sent.begun <= *it)
+                (owner.is_uncertain || !disabled) && ended.is_none_or(|it| sent.begun <= *it)
             }
             (Want::History, 200) => ended.is_none_or(|it| sent.begun <= *it),
             (Want::Conversion, 400) => sent.has_left && text.contains("body_cut_short"),
@@ -535,12 +544,14 @@ impl Simulation {
         let sent = &self.requests[number];
         assert!(
             self.may_get(sent, *status, &text),
-            "step {}, request {number} ({:?}) begun at {}: {status} {text}",
+            "step {}, request {number} ({:?}) begun at {}: {status} {text:?}\n{:?}",
             self.step,
             sent.want,
-            sent.begun
+            sent.begun,
+            self.accounts[sent.account]
         );
         let (want, account) = (sent.want.clone(), sent.account);
+        self.requests[number].status = Some(*status);
         if want == Want::Conversion && *status == 200 {
             assert_eq!(
                 received.size(),
@@ -610,7 +621,8 @@ impl Simulation {
             assert_eq!(
                 (working, waiting, memory.running, memory.waiting),
                 (0, 0, 0, 0),
-                "a request waits for nothing"
+                "a request waits for nothing: {:?}",
+                service.state.memory
             );
         }
         for rounds in 0.. {
@@ -631,9 +643,28 @@ impl Simulation {
             let (reserved, running) = (memory.reserved, memory.running);
             assert_eq!((reserved, running), (0, 0), "memory is held for nobody");
         }
+        for server in 0..self.services.len() {
+            self.check_service(server);
+        }
         self.check_history();
         let findings = self.store(0).snapshot().unwrap().check().unwrap();
         assert_eq!(findings.problems, Vec::<String>::new());
+    }
+
+    /// Checks that a server does its work, now that nothing is in its way.
+    fn check_service(&mut self, server: usize) {
+        let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let end = self.service(server).front.connect(address, 1 << 20);
+        let (number, bytes) = self.request_of(Want::Conversion);
+        let mut client = Client::new(server, end.clone());
+        client.open.push_back(number);
+        self.clients.push(client);
+        self.service(server).front.send(&end, &bytes);
+        for _ in 0..3 {
+            self.go_on();
+        }
+        let status = self.requests[number].status;
+        assert!(matches!(status, Some(200 | 403 | 429)), "{status:?}");
     }
 
     /// Everybody does what there is to do, except that no client sends more.
@@ -686,7 +717,6 @@ impl Account {
         } else if self.disabled.take().is_some() || self.is_uncertain {
             self.was_disabled = Some(step);
         }
-        self.is_uncertain = false;
     }
 
     /// From this step on its token is this one.
