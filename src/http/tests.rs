@@ -1,5 +1,6 @@
 //! Admission beside a slow disk, and beside other servers on the same store.
 
+use super::asset::Asset;
 use super::convert::Progress;
 use super::request::Request;
 use super::response::Response;
@@ -307,17 +308,32 @@ fn state_of(store: Store) -> AppState {
         rate_limit: NonZeroU32::new(1000),
         ..Settings::default()
     };
+    let fetcher = Fetcher::new(&fetch::Settings::default()).expect("default settings");
+    AppState {
+        openapi: openapi::describe(&settings),
+        ..state_by(store, fetcher, MemoryBudget::new(u64::MAX, 2), settings)
+    }
+}
+
+/// A state by these settings, without the description of the API, which takes longer to make than
+/// everything else.
+pub(super) fn state_by(
+    store: Store,
+    fetcher: Fetcher,
+    memory: MemoryBudget,
+    settings: Settings,
+) -> AppState {
     AppState {
         store: Arc::new(store),
-        fetcher: Fetcher::new(&fetch::Settings::default()).expect("default settings"),
+        fetcher,
         fonts: Fonts::default(),
         limits: image::Limits::default(),
         cpu_budget: CpuBudget::new(NonZeroUsize::MIN),
-        memory: MemoryBudget::new(u64::MAX, 2),
+        memory,
         limiters: Limiters::new(&settings),
         readiness: Readiness::default(),
         metrics: Metrics::default(),
-        openapi: openapi::describe(&settings),
+        openapi: Asset::new("application/json", "{}"),
         settings,
     }
 }

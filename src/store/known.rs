@@ -145,7 +145,7 @@ impl KnownAccounts {
         let last = state.check(token, now);
         let is_valid = state.queried.as_ref().is_none_or(|times| {
             let queried = times.accounts.get(&token.account);
-            queried.is_some_and(|queried| monotonic::now() - *queried < VALIDITY)
+            queried.is_some_and(|queried| monotonic::elapsed(*queried) < VALIDITY)
         });
         if is_valid {
             return last;
@@ -259,7 +259,7 @@ impl KnownAccounts {
     pub fn month(&self, account: AccountId, token: Option<TokenNumber>, month: u64) -> Option<u64> {
         let (state, key) = (self.read(), (account, token));
         if let Some(times) = &state.queried
-            && monotonic::now() - *times.months.get(&key)? >= VALIDITY
+            && monotonic::elapsed(*times.months.get(&key)?) >= VALIDITY
         {
             return None;
         }

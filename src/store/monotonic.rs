@@ -1,7 +1,7 @@
-//! The time that passes, whatever the clock is set to: shares of the machine and the validity of
-//! what memory knows are counted by it.
+//! Monotonic time, which passes whatever the clock is set to. The validity of cached rows and the
+//! shares of the machine are counted by it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The present time. In a simulation it is the simulated one.
 pub fn now() -> Instant {
@@ -10,6 +10,11 @@ pub fn now() -> Instant {
         return now;
     }
     Instant::now()
+}
+
+/// The time since then.
+pub fn elapsed(since: Instant) -> Duration {
+    now() - since
 }
 
 /// Measured seconds of work. In a simulation work takes no time.

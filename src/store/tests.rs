@@ -18,6 +18,7 @@ mod tokens;
 use super::*;
 use crate::auth::{Token, Wait};
 use std::fs;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -84,21 +85,18 @@ pub(crate) fn store_at(
     disk: &disk::Disk,
     time: impl Fn() -> SystemTime + Send + Sync + 'static,
 ) -> Store {
-    let secret = Secret::parse(&"5a".repeat(32)).unwrap();
+    let secret = Secret::parse(shared::SECRET).unwrap();
     Store::start(Arc::new(disk.engine()), secret, Clock::new(time), None).unwrap()
 }
 
-/// As [`store_at`], on an engine that other stores have, too.
-pub(crate) fn store_beside(
-    engine: &Arc<shared_engine::SharedEngine>,
-    time: impl Fn() -> SystemTime + Send + Sync + 'static,
-) -> Store {
-    let secret = Secret::parse(&"5a".repeat(32)).unwrap();
-    let engine = Arc::clone(engine) as Arc<dyn Engine>;
-    Store::start_shared(engine, secret, Clock::new(time), None).unwrap()
+/// A number of the environment, if it is set.
+pub(crate) fn from_environment<T: FromStr>(name: &str) -> Option<T> {
+    let text = std::env::var(name).ok()?;
+    let number = text.parse().ok();
+    Some(number.unwrap_or_else(|| panic!("{name} is {text:?}, and should be a number")))
 }
 
-/// Does at once what the store does within a second after its disk was mended.
+/// Probes the storage at once, as the store does within a second after its disk was mended.
 pub(crate) fn probe(store: &Store) {
     store.engine.probe().unwrap();
     store.availability.succeeded();

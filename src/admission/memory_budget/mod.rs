@@ -598,7 +598,7 @@ impl Reservation {
         if std::mem::take(&mut self.has_worker) {
             let class = state.class(self.need.is_small);
             class.free_worker(self.account);
-            let seconds = (monotonic::now() - self.since).as_secs_f64();
+            let seconds = monotonic::elapsed(self.since).as_secs_f64();
             class.seconds_per_conversion = average(class.seconds_per_conversion, seconds);
         }
         state.grant();
@@ -612,7 +612,7 @@ impl Drop for Reservation {
         let class = state.class(self.need.is_small);
         class.squares -= square(self.need.bytes);
         let seconds_per_byte =
-            (monotonic::now() - self.since).as_secs_f64() / self.need.bytes.max(1) as f64;
+            monotonic::elapsed(self.since).as_secs_f64() / self.need.bytes.max(1) as f64;
         class.seconds_per_byte = average(class.seconds_per_byte, seconds_per_byte);
         if self.has_worker {
             class.free_worker(self.account);

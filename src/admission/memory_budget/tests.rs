@@ -515,7 +515,7 @@ fn one_that_has_waited_long_behind_one_that_has_not_is_in_nobodys_way() {
     };
     monotonic::simulate(Some(began));
     let running = join(A, 60).take().expect("nobody is before it");
-    // Of the same account, the one that came first has waited for less than the other.
+    // The first of account B came before the second one, and has less of its time behind it.
     let waiting = [join(B, 60), join(B, 20), join(C, 20)];
     monotonic::simulate(Some(began + Duration::from_secs(11)));
     drop(running);

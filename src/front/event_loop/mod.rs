@@ -80,7 +80,7 @@ pub struct EventLoop<A> {
     now: Instant,
 }
 
-/// What has become of a client's socket, beside that it may be ready.
+/// The parts of a client's connection that have ended, as an event reports them.
 #[derive(Clone, Copy, Debug, Default)]
 struct SocketChange {
     /// The client has closed its sending side.

@@ -41,7 +41,7 @@ struct Wire {
     server: End,
 }
 
-/// What one of the two sides does with its socket.
+/// The state of one side of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum End {
     #[default]
@@ -91,7 +91,7 @@ impl<A: Admission> SimulatedFront<A> {
         end
     }
 
-    /// Lets the event loop find out what has become of a socket.
+    /// Reports the state of a socket to the event loop, as an event of the system does.
     fn report(&mut self, end: &ClientEnd) {
         let wire = end.wire();
         let change = SocketChange {

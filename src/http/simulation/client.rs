@@ -1,7 +1,9 @@
 //! Clients of the simulation: the requests that they send, and the responses that they get.
 
 use crate::front::ClientEnd;
+use image_webp::WebPDecoder;
 use std::collections::VecDeque;
+use std::io::Cursor;
 
 /// A client with a connection.
 pub struct Client {
@@ -18,8 +20,8 @@ pub struct Client {
     received: Vec<u8>,
 }
 
-/// What a client wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The kind of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// A conversion of the picture that has this request's size.
     Conversion,
@@ -29,9 +31,9 @@ pub enum Want {
     Forged,
     /// The history of the account.
     History,
-    /// Whether the server is alive.
+    /// The check whether the server is alive.
     Health,
-    /// Nothing that is HTTP.
+    /// Random bytes, which are no HTTP.
     Noise,
 }
 
@@ -93,19 +95,10 @@ impl Received {
         header(&self.head, name)
     }
 
-    /// Width and height of the WebP that it has (RFC 9649, section 2.4 to 2.6).
+    /// Width and height of the WebP that it has.
     pub fn size(&self) -> (u32, u32) {
-        let body = &self.body;
-        let number = |at: usize| u32::from(body[at]) | u32::from(body[at + 1]) << 8;
-        match &body[12..16] {
-            b"VP8 " => (number(26) & 0x3fff, number(28) & 0x3fff),
-            b"VP8L" => {
-                let bits = number(21) | number(23) << 16;
-                (1 + (bits & 0x3fff), 1 + (bits >> 14 & 0x3fff))
-            }
-            b"VP8X" => (1 + number(24), 1 + number(27)),
-            other => panic!("a chunk {other:?}"),
-        }
+        let decoder = WebPDecoder::new(Cursor::new(&self.body)).expect("a WebP");
+        decoder.dimensions()
     }
 }
 
@@ -144,8 +137,8 @@ pub fn history(token: &str) -> Vec<u8> {
     format!("{head} {token}\r\n\r\n").into_bytes()
 }
 
-/// A conversion of a BMP, which may come in a form. With `expects`, its client wants to be told
-/// whether to send the body; with `chunk`, the body comes in chunks of so many bytes.
+/// A conversion of a BMP, which may come in a form. With `expects`, the head has
+/// `Expect: 100-continue`; with `chunk`, the body comes in chunks of so many bytes.
 pub fn conversion(
     token: &str,
     mut body: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What was answered in a run, beside what the store has of it.
+//! The conversions that were answered in a run, compared with the histories in the store.
 
 use super::run::size;
 use crate::store::tests::all_usage;

@@ -6,7 +6,7 @@
 //! are simulated by `front/event_loop/simulated.rs`, the disk and the shared database by
 //! `store/tests`.
 //!
-//! What has to hold after each step: what was answered is recorded once and for the account that
+//! These hold after each step: an answered conversion is recorded once and for the account that
 //! sent it, no quota is passed, an old token is of no use, nobody gets the response to another
 //! request, and memory stays within its budget. In the end every request has ended, without waiting
 //! for a timer unless its client is slow, and nothing is held for it any more.
@@ -20,9 +20,9 @@ mod history;
 mod run;
 mod service;
 
+use crate::store::tests::from_environment;
 use run::{Event, run};
 use std::collections::BTreeMap;
-use std::env;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -64,10 +64,4 @@ fn run_briefly(seed: u64) -> Vec<Event> {
         (began.elapsed() < Duration::from_millis(900)).then_some(events)
     });
     brief.expect("one of 50 runs is brief")
-}
-
-/// A number of the environment.
-fn from_environment(name: &str) -> Option<u64> {
-    let text = env::var(name).ok()?;
-    Some(text.parse().expect("a number"))
 }

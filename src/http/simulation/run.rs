@@ -1,4 +1,4 @@
-//! One run: what may happen, and what has to hold whatever happens.
+//! One run: the events that may happen, and the checks that hold whatever happens.
 
 use super::client::{self, Client, Received, Want, picture};
 use super::history::History;
@@ -48,7 +48,7 @@ struct Simulation {
     /// The last step at which the database had a fault.
     fault: Option<usize>,
     is_faulty: bool,
-    /// What has happened: the step, what it was, and a number that belongs to it.
+    /// The events so far: each has its step, its name, and a number that belongs to it.
     events: Vec<Event>,
 }
 
@@ -82,7 +82,7 @@ struct Sent {
     status: Option<u16>,
 }
 
-/// One run. Returns what has happened.
+/// One run. Returns its events.
 pub fn run(seed: u64) -> Vec<Event> {
     let mut simulation = Simulation::new(seed);
     for step in 1..=STEPS {
@@ -550,7 +550,7 @@ impl Simulation {
             sent.begun,
             self.accounts[sent.account]
         );
-        let (want, account) = (sent.want.clone(), sent.account);
+        let (want, account) = (sent.want, sent.account);
         self.requests[number].status = Some(*status);
         if want == Want::Conversion && *status == 200 {
             assert_eq!(

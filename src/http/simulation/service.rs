@@ -4,23 +4,21 @@ use crate::admission::MemoryBudget;
 use crate::fetch::{self, Fetcher};
 use crate::front::{self, SimulatedFront};
 use crate::http::admitted::HttpAdmission;
-use crate::http::asset::Asset;
-use crate::http::{AppState, Limiters, Metrics, Readiness, Settings};
+use crate::http::tests::state_by;
+use crate::http::{AppState, Settings};
 use crate::store::Store;
 use crate::store::tests::disk::Disk;
+use crate::store::tests::shared::{SECRET, store_of};
 use crate::store::tests::shared_engine::SharedEngine;
-use crate::store::tests::{store_at, store_beside};
-use std::num::NonZeroUsize;
+use crate::store::tests::store_at;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, UNIX_EPOCH};
-use towebp_pipeline::conversion::{CpuBudget, Fonts};
-use towebp_pipeline::image;
 
 /// The memory that conversions share.
 pub const MEMORY: u64 = 4 << 20;
 
-/// What stays when processes end.
+/// The storage of the servers, which stays when processes end.
 pub enum Database {
     /// A file of one server.
     File(Disk),
@@ -28,7 +26,7 @@ pub enum Database {
     Shared(Arc<SharedEngine>),
 }
 
-/// What all processes of a run start with.
+/// The storage, clock and settings that all processes of a run start with.
 pub struct Machines {
     pub database: Database,
     /// The clock, in milliseconds since the epoch.
@@ -45,7 +43,7 @@ pub struct Service {
 }
 
 impl Database {
-    /// One that works again.
+    /// Makes it work again.
     pub fn mend(&self) {
         match self {
             Database::File(disk) => {
@@ -59,8 +57,7 @@ impl Database {
         }
     }
 
-    /// One that breaks off after so many operations of its disk, or takes the next commands and
-    /// gives no answer.
+    /// Makes the disk fail after so many operations, or the shared database lose its next answer.
     pub fn break_after(&self, operations: usize) {
         match self {
             Database::File(disk) => disk.break_after(operations),
@@ -68,7 +65,7 @@ impl Database {
         }
     }
 
-    /// One that takes no more data, or is away.
+    /// Fills the disk up, or makes the shared database unreachable.
     pub fn stop(&self) {
         match self {
             Database::File(disk) => disk.fill_up(),
@@ -92,28 +89,21 @@ impl Machines {
         let time = move || UNIX_EPOCH + Duration::from_millis(clock.load(Ordering::Relaxed));
         match &self.database {
             Database::File(disk) => store_at(disk, time),
-            Database::Shared(engine) => store_beside(engine, time),
+            Database::Shared(engine) => {
+                store_of(engine, SECRET, time).expect("they have one secret")
+            }
         }
     }
 
     /// Starts a server.
     pub fn start(&self, now: Instant) -> Service {
-        let settings = self.settings.clone();
-        let threads = settings.threads.get();
-        let state = Arc::new(AppState {
-            store: Arc::new(self.store()),
-            fetcher: self.fetcher.clone(),
-            fonts: Fonts::default(),
-            limits: image::Limits::default(),
-            cpu_budget: CpuBudget::new(NonZeroUsize::MIN),
-            memory: MemoryBudget::new(MEMORY, threads),
-            limiters: Limiters::new(&settings),
-            readiness: Readiness::default(),
-            metrics: Metrics::default(),
-            // It takes longer to make than everything else, and no client wants it.
-            openapi: Asset::new("application/json", "{}"),
-            settings,
-        });
+        let threads = self.settings.threads.get();
+        let state = Arc::new(state_by(
+            self.store(),
+            self.fetcher.clone(),
+            MemoryBudget::new(MEMORY, threads),
+            self.settings.clone(),
+        ));
         let front_settings = front::Settings {
             connections: 8,
             connections_per_address: 4,

@@ -7,19 +7,25 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::atomic::Ordering;
 use std::thread;
 
-const SECRET: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+/// The secret of all servers.
+pub(crate) const SECRET: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 /// The engine, and two stores on it.
 pub(crate) fn two() -> (Arc<SharedEngine>, Store, Store) {
     let engine = Arc::new(SharedEngine::default());
-    let [first, second] = [(), ()].map(|()| store_of(&engine, SECRET).unwrap());
+    let [first, second] = [(), ()].map(|()| store_of(&engine, SECRET, SystemTime::now).unwrap());
     (engine, first, second)
 }
 
-fn store_of(engine: &Arc<SharedEngine>, secret: &str) -> Result<Store, OpenError> {
+/// A store on this engine, with the time of this clock.
+pub(crate) fn store_of(
+    engine: &Arc<SharedEngine>,
+    secret: &str,
+    time: impl Fn() -> SystemTime + Send + Sync + 'static,
+) -> Result<Store, OpenError> {
     let engine = Arc::clone(engine) as Arc<dyn Engine>;
     let secret = Secret::parse(secret).unwrap();
-    Store::start_shared(engine, secret, Clock::new(SystemTime::now), None)
+    Store::start_shared(engine, secret, Clock::new(time), None)
 }
 
 /// What memory tells: `Ok` with whether the token is good, or `Err` if the engine has to be asked.
@@ -274,13 +280,13 @@ fn another_secret_is_refused_and_changes_nothing() {
     let (engine, first, _) = two();
     let other = SECRET.replace('0', "f");
     for _ in 0..2 {
-        let Err(OpenError::Failed(sentence)) = store_of(&engine, &other) else {
+        let Err(OpenError::Failed(sentence)) = store_of(&engine, &other, SystemTime::now) else {
             panic!("another secret was accepted");
         };
         assert!(sentence.contains("--secret-file"), "{sentence}");
     }
     drop(first);
-    store_of(&engine, SECRET).unwrap();
+    store_of(&engine, SECRET, SystemTime::now).unwrap();
 }
 
 #[test]

@@ -10,7 +10,6 @@ mod disk;
 mod load;
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -19,6 +18,7 @@ use towebp_encoder::testing::Random;
 use crate::store::engine::{Engine, Snapshot};
 use crate::store::redb::database::CACHE_BYTES;
 use crate::store::redb::snapshot::FileSnapshot;
+use crate::store::tests::from_environment;
 use disk::{Disk, Durable, Event, Loss};
 use load::{Load, REPAIRED, Rows, open, rows, work_after};
 
@@ -209,10 +209,4 @@ impl Drop for Place {
             println!("{}", self.0);
         }
     }
-}
-
-fn from_environment<T: FromStr>(name: &str) -> Option<T> {
-    let text = std::env::var(name).ok()?;
-    let number = text.parse().ok();
-    Some(number.unwrap_or_else(|| panic!("{name} is {text:?}, and should be a number")))
 }
