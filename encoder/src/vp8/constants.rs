@@ -84,6 +84,11 @@ constants! {
     luma_ac_rounding: 108 in 32..=128,
     /// How much less it is for each further row or column of frequencies.
     luma_rounding_falls: 0 in -16..=32,
+    /// By how much the dead zone of the last coefficient of a block of luma exceeds half a step
+    /// where there is no trellis, in 1/256 of a step.
+    last_dead_zone: 22 in 0..=128,
+    /// How much more that is for each zero before it.
+    last_dead_zone_grows: 12 in 0..=64,
     /// Rounding of chroma's DC, in 1/256 of a step.
     chroma_dc_rounding: 112 in 32..=128,
     /// Rounding of chroma's AC, in 1/256 of a step.
@@ -110,22 +115,24 @@ constants! {
 }
 
 impl Constants {
-    /// Those of effort `low`. It has no trellis: rounding alone decides what is sent, and does best
-    /// if it drops the highest frequencies.
+    /// Those of effort `low`. It has no trellis: dead zones decide what is sent, and do best if
+    /// they are wider for the highest frequencies.
     pub const LOW: Constants = Constants {
         luma_dc_finer: 32,
         y2_dc_finer: 0,
         y2_ac_finer: 3,
         chroma_dc_finer: 25,
+        lambda_rd_in_segment: 240,
         step_growth: 22,
         lambda_satd: 138,
         luma_dc_rounding: 120,
-        luma_ac_rounding: 107,
-        luma_rounding_falls: 18,
+        luma_ac_rounding: 114,
+        luma_rounding_falls: 13,
         chroma_dc_rounding: 122,
         chroma_ac_rounding: 113,
         y2_ac_rounding: 120,
-        filter_strength: 58,
+        masking: 80,
+        filter_strength: 62,
         ..Constants::DEFAULT
     };
 

@@ -9,6 +9,12 @@ use super::transform::Block;
 /// A quantizer index: 0 (finest) to 127.
 pub type QuantizerIndex = u8;
 
+/// The factor of dead zones that leaves them as they are.
+pub const USUAL: u16 = 256;
+
+/// The largest factor of dead zones.
+pub const MAX_FACTOR: u16 = 1023;
+
 /// The largest quantizer index.
 pub const MAX_INDEX: u8 = 127;
 
@@ -53,8 +59,12 @@ pub struct Quantizer {
     /// `2^16 / step`, rounded. For coefficients within ±2,400, that is all but Y2's, the product is
     /// off by at most 0.02 levels; for the largest of Y2 by 0.13.
     pub reciprocals: [u16; 2],
-    /// Added to the magnitude before dividing, in raster order.
-    pub roundings: [u16; 16],
+    /// By how much the dead zone exceeds half a step where there is no trellis, in raster order, at
+    /// most 63: smaller magnitudes become zero, and all others are rounded by as much less.
+    pub dead_zones: [u16; 16],
+    /// The same in 1/256 of a step for the last coefficient of a block, and how much more it is for
+    /// each zero before it.
+    pub last_dead_zone: [u32; 2],
     /// The weights of errors.
     pub weights: ErrorWeights,
     /// By how much less errors count that make a coefficient larger, in 1/256.
@@ -79,17 +89,50 @@ impl Quantizer {
         Quantizer {
             steps: steps.map(|step| step as u16),
             reciprocals: steps.map(|step| (((1 << 16) + step / 2) / step) as u16),
-            roundings: std::array::from_fn(|i| {
+            dead_zones: std::array::from_fn(|i| {
                 let frequency = (i / 4 + i % 4) as i32;
                 let (step, share) = match frequency {
                     0 => (dc, rounding.dc),
                     _ => (ac, rounding.ac - rounding.ac_falls * (frequency - 1)),
                 };
-                ((step * share.max(0)) >> 8) as u16
+                (step / 2 - ((step * share.max(0)) >> 8)).clamp(0, 63) as u16
             }),
+            last_dead_zone: [0; 2],
             weights,
             overshoot_discount: 0,
         }
+    }
+
+    /// Leaves out the last levels of a block, quantized from zigzag position `first` on, as long as
+    /// they are 1 and their coefficients within [`Quantizer::last_dead_zone`], `factor / 256` times
+    /// as wide beyond half a step. Such a level costs the most bits: it moves the end of block, and
+    /// pays for the zeros before it. `nonzero` are the positions of all levels, one bit each.
+    /// Returns the end of block.
+    #[inline(always)]
+    pub fn leave_out_last(
+        &self,
+        coefficients: &Block,
+        levels: &mut Block,
+        mut nonzero: u32,
+        first: usize,
+        factor: u16,
+    ) -> u8 {
+        let [least, by_zero] = self.last_dead_zone;
+        while nonzero > 0 {
+            let last = nonzero.ilog2() as usize;
+            let rest = nonzero ^ 1 << last;
+            let end = (32 - rest.leading_zeros()) as usize;
+            let zeros = (last - end.max(first)) as u32;
+            let excess = ((least + by_zero * zeros) * u32::from(factor)) >> 8;
+            let dead_zone = (128 + excess) * self.step(last) as u32;
+            let magnitude = u32::from(coefficients[ZIGZAG[last]].unsigned_abs());
+            if levels[last].unsigned_abs() != 1 || magnitude << 8 >= dead_zone {
+                break;
+            }
+            levels[last] = 0;
+            nonzero = rest;
+        }
+        (32 - nonzero.leading_zeros()) as u8
     }
 
     /// Returns the level nearest to a coefficient of magnitude `magnitude` at zigzag position
@@ -107,16 +150,19 @@ impl Quantizer {
         i32::from(self.steps[usize::from(position > 0)])
     }
 
-    /// Quantizes coefficients (raster order) from zigzag position `first` on. Returns the levels in
-    /// zigzag order, and the end of block.
+    /// Quantizes coefficients (raster order) from zigzag position `first` on, with dead zones that
+    /// exceed half a step by `factor / 256` times as much, at most [`MAX_FACTOR`]. Returns the
+    /// levels in zigzag order, and the end of block.
     #[inline]
-    pub fn quantize(&self, coefficients: &Block, first: usize) -> (Block, u8) {
+    pub fn quantize(&self, coefficients: &Block, factor: u16, first: usize) -> (Block, u8) {
         let mut levels = [0; 16];
         for position in first..16 {
             let place = ZIGZAG[position];
             let coefficient = coefficients[place];
             let kind = usize::from(position > 0);
-            let rounded = u32::from(coefficient.unsigned_abs()) + u32::from(self.roundings[place]);
+            let rounding =
+                (self.steps[kind] / 2).saturating_sub((self.dead_zones[place] * factor) >> 8);
+            let rounded = u32::from(coefficient.unsigned_abs()) + u32::from(rounding);
             let level = ((rounded * u32::from(self.reciprocals[kind])) >> 16) as i16;
             levels[position] = if coefficient < 0 { -level } else { level };
         }
@@ -180,6 +226,8 @@ impl Quantizers {
         Quantizers {
             luma: Quantizer {
                 overshoot_discount: constants.overshoot_discount,
+                last_dead_zone: [constants.last_dead_zone, constants.last_dead_zone_grows]
+                    .map(|share| share as u32),
                 ..Quantizer::new(dc(deltas.luma_dc), ac(0), luma_rounding, luma_weights)
             },
             y2: Quantizer::new(y2_steps.0, y2_steps.1, y2_rounding, ErrorWeights::EQUAL),
@@ -258,7 +306,7 @@ mod tests {
             for place in [0, 1, 15] {
                 let mut block = [0; 16];
                 block[place] = coefficient;
-                let (levels, eob) = quantizer.quantize(&block, 0);
+                let (levels, eob) = quantizer.quantize(&block, USUAL, 0);
                 let back = quantizer.dequantize(&levels);
                 let step = quantizer.step(place);
                 let bound = step
@@ -276,9 +324,71 @@ mod tests {
     }
 
     #[test]
+    fn wider_dead_zones_make_smaller_levels() {
+        let quantizer = at(60).luma;
+        let step = quantizer.step(1) as i16;
+        let level = |magnitude: i16, factor| {
+            let (levels, _) = quantizer.quantize(&[magnitude; 16], factor, 0);
+            levels[1]
+        };
+        let by_half = step / 2 + 1;
+        assert_eq!([0, USUAL].map(|factor| level(by_half, factor)), [1, 0]);
+        let above = step * 3 / 4;
+        assert_eq!([USUAL, MAX_FACTOR].map(|f| level(above, f)), [1, 0]);
+        assert_eq!(
+            level(step + step / 2 + 1, USUAL),
+            1,
+            "others are rounded down, too"
+        );
+    }
+
+    /// Steps are 256, so that a magnitude is a share of them in 1/256: half a step is 128, and the
+    /// dead zone of a last coefficient is 150 with no zero before it.
+    #[test]
+    fn last_levels_within_their_dead_zone_are_left_out() {
+        let quantizer = Quantizer {
+            steps: [256; 2],
+            last_dead_zone: [22, 16],
+            ..at(60).luma
+        };
+        let left = |magnitudes: &[(usize, i16)], first, factor| {
+            let (mut coefficients, mut levels, mut nonzero) = ([0; 16], [0; 16], 0);
+            for &(position, magnitude) in magnitudes {
+                coefficients[ZIGZAG[position]] = magnitude;
+                levels[position] = magnitude.signum() * (magnitude.abs() / 256).max(1);
+                nonzero |= 1 << position;
+            }
+            let eob = quantizer.leave_out_last(&coefficients, &mut levels, nonzero, first, factor);
+            assert_eq!(eob, eob_of(&levels), "{magnitudes:?}");
+            eob
+        };
+        let cases: [(&[(usize, i16)], _, _, _); 9] = [
+            (&[(0, 600), (1, -149)], 0, USUAL, 1),
+            (&[(0, 600), (1, 150)], 0, USUAL, 2),
+            (&[(0, 600), (4, 197)], 0, USUAL, 1),
+            (&[(0, 600), (4, -198)], 0, USUAL, 5),
+            // Zeros count from the first position on, and the next level is the last one then.
+            (&[(2, 165), (4, 165)], 1, USUAL, 0),
+            (&[(2, 166), (4, 165)], 1, USUAL, 3),
+            // A level of 2 stays, and half a step is left however narrow the dead zone is.
+            (&[(3, 512)], 0, MAX_FACTOR, 4),
+            (&[(0, 600), (1, 129)], 0, 0, 2),
+            (&[(0, 600), (1, 170)], 0, 2 * USUAL, 1),
+        ];
+        for (magnitudes, first, factor, end) in cases {
+            assert_eq!(
+                left(magnitudes, first, factor),
+                end,
+                "{magnitudes:?}, {factor}"
+            );
+        }
+        assert_eq!(left(&[], 0, USUAL), 0);
+    }
+
+    #[test]
     fn coefficients_before_first_are_dropped() {
         let quantizer = at(0).luma;
-        let (levels, eob) = quantizer.quantize(&[1000; 16], 1);
+        let (levels, eob) = quantizer.quantize(&[1000; 16], USUAL, 1);
         assert_eq!(levels[0], 0);
         assert_eq!(eob, 16);
     }

@@ -67,12 +67,29 @@ impl BlockKernels for Scalar {
         self,
         coefficients: &Block,
         quantizer: &Quantizer,
+        factor: u16,
         first: usize,
     ) -> (Quantized, u32) {
-        let (levels, eob) = quantizer.quantize(coefficients, first);
+        let (levels, eob) = quantizer.quantize(coefficients, factor, first);
         let restored = quantizer.dequantize(&levels);
         let error = weighted_error(coefficients, &restored, first, &quantizer.weights.roots);
         (Quantized { levels, eob }, error)
+    }
+
+    fn add_row(self, pixels: &[u8; 32], moments: &mut [[i32; 16]; 2]) {
+        let [sums, squares] = moments;
+        for ((sum, square), pair) in sums.iter_mut().zip(squares).zip(pixels.as_chunks::<2>().0) {
+            let pair = pair.map(i32::from);
+            *sum += pair[0] + pair[1];
+            *square += pair[0] * pair[0] + pair[1] * pair[1];
+        }
+    }
+
+    fn nonzero(self, levels: &Block) -> u32 {
+        let positions = levels.iter().enumerate();
+        positions.fold(0, |all, (position, &level)| {
+            all | u32::from(level != 0) << position
+        })
     }
 
     fn nearest(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest {

@@ -14,7 +14,7 @@ use crate::vp8::tables::ZIGZAG;
 use crate::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT};
 use fearless_simd::prelude::*;
 use fearless_simd::{
-    i16x8, i16x16, i32x4, i32x8, i64x2, u8x16, u16x8, u16x16, u32x8, u64x2, u64x4,
+    i16x8, i16x16, i32x4, i32x8, i64x2, u8x16, u8x32, u16x8, u16x16, u32x8, u64x2, u64x4,
 };
 
 impl<V: Vector> BlockKernels for V {
@@ -57,9 +57,20 @@ impl<V: Vector> BlockKernels for V {
         self,
         coefficients: &Block,
         quantizer: &Quantizer,
+        factor: u16,
         first: usize,
     ) -> (Quantized, u32) {
-        region!(self, quantize(self, coefficients, quantizer, first))
+        region!(self, quantize(self, coefficients, quantizer, factor, first))
+    }
+
+    #[inline(always)]
+    fn add_row(self, pixels: &[u8; 32], moments: &mut [[i32; 16]; 2]) {
+        region!(self, add_row(self, pixels, moments));
+    }
+
+    #[inline(always)]
+    fn nonzero(self, levels: &Block) -> u32 {
+        region!(self, nonzero(self, levels))
     }
 
     #[inline(always)]
@@ -480,19 +491,24 @@ fn quantize<V: Vector>(
     simd: V,
     coefficients: &Block,
     quantizer: &Quantizer,
+    factor: u16,
     first: usize,
 ) -> (Quantized, u32) {
     let halves = load_coefficients(simd, coefficients, first);
     let steps = by_position(simd, quantizer.steps);
     let reciprocals = by_position(simd, quantizer.reciprocals);
-    let roundings = u16x16::simd_from(simd, quantizer.roundings).split();
-    let roundings = [roundings.0, roundings.1];
+    let dead_zones = u16x16::simd_from(simd, quantizer.dead_zones).split();
+    let dead_zones = [dead_zones.0, dead_zones.1];
+    let factor = u16x8::splat(simd, factor);
     let roots = i16x16::simd_from(simd, quantizer.weights.roots).split();
     let roots = [roots.0, roots.1];
     let mut levels = [i16x8::splat(simd, 0); 2];
     let mut errors = i32x4::splat(simd, 0);
     for i in 0..2 {
-        let rounded = halves[i].abs().bitcast::<u16x8<V>>() + roundings[i];
+        // A dead zone of more than a whole step rounds down.
+        let half = steps[i] >> 1;
+        let excess = ((dead_zones[i] * factor) >> 8).min(half);
+        let rounded = halves[i].abs().bitcast::<u16x8<V>>() + (half - excess);
         let magnitudes = simd.mul_high_u16(rounded, reciprocals[i]);
         levels[i] = simd.with_signs(magnitudes.bitcast(), halves[i]);
         let error = halves[i] - levels[i] * steps[i].bitcast::<i16x8<V>>();
@@ -554,6 +570,26 @@ const fn bytes_of(values: [usize; 16]) -> [[u8; 16]; 2] {
 fn nonzero_positions<V: Vector>([start, end]: [i16x8<V>; 2]) -> u32 {
     let zeros = start.saturating_narrow(end).simd_eq(0).to_bitmask();
     !(zeros as u32) & 0xFFFF
+}
+
+#[inline(always)]
+fn add_row<V: Vector>(simd: V, pixels: &[u8; 32], [sums, squares]: &mut [[i32; 16]; 2]) {
+    let sums = sums.as_chunks_mut::<4>().0.iter_mut();
+    let moments = sums.zip(squares.as_chunks_mut::<4>().0);
+    let (left, right) = u8x32::simd_from(simd, *pixels).split();
+    let ((a, b), (c, d)) = (widen(left).split(), widen(right).split());
+    for (pixels, (sum, square)) in [a, b, c, d].into_iter().zip(moments) {
+        let sums = pixels.pairwise_dot_product(pairs(simd, 1, 1));
+        *sum = (i32x4::simd_from(simd, *sum) + sums).into();
+        let squares = pixels.pairwise_dot_product(pixels);
+        *square = (i32x4::simd_from(simd, *square) + squares).into();
+    }
+}
+
+#[inline(always)]
+fn nonzero<V: Vector>(simd: V, levels: &Block) -> u32 {
+    let (start, end) = i16x16::simd_from(simd, *levels).split();
+    nonzero_positions([start, end])
 }
 
 /// Returns one past the last nonzero value of 16.

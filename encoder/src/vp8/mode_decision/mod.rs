@@ -19,7 +19,7 @@ use super::levels::NonzeroFlags;
 use super::macroblock::{MacroblockCoding, Neighbors, Pixels};
 use super::masking::Weights;
 use super::predict::SubblockMode;
-use super::quantize::{Quantizer, QuantizerIndex, Quantizers};
+use super::quantize::{MAX_FACTOR, Quantizer, QuantizerIndex, Quantizers, USUAL};
 use super::rate::{BitCost, CoefficientCosts, KindCosts};
 use super::tables::SUBBLOCK_MODE_PROBABILITIES;
 use super::transform::Block;
@@ -92,6 +92,9 @@ pub struct Lambdas {
     lambda_satd: u16,
     /// The step of luma's AC coefficients, the unit of SATD thresholds.
     ac_step: u16,
+    /// Factor of what dead zones exceed half a step by, times 256, where there is no trellis: that
+    /// of luma's `lambda_rd` by macroblock.
+    dead_zone_factor: u32,
 }
 
 /// The largest `lambda_rd`: with it, products with the least costs of coefficients fit into 31
@@ -116,6 +119,7 @@ impl Lambdas {
             lambda_rd_y2: (lambda_rd * constants.y2_lambda as u64 / 256).min(MAX_LAMBDA_RD),
             lambda_satd: (step as u32 * constants.lambda_satd as u32 / 2) as u16,
             ac_step: step as u16,
+            dead_zone_factor: 256,
         }
     }
 
@@ -131,7 +135,10 @@ impl Lambdas {
     /// Returns the multipliers with all that convert bits to squared error times `factor / 256`.
     #[inline]
     pub fn scaled(&self, factor: u32) -> Lambdas {
-        self.map_rd(|lambda| lambda * u64::from(factor) / 256)
+        Lambdas {
+            dead_zone_factor: factor,
+            ..self.map_rd(|lambda| lambda * u64::from(factor) / 256)
+        }
     }
 
     /// Returns the multipliers with `change` of each `lambda_rd`, limited.
@@ -150,6 +157,7 @@ impl Lambdas {
     fn for_chroma(&self) -> Lambdas {
         Lambdas {
             lambda_rd: self.lambda_rd_chroma,
+            dead_zone_factor: 256,
             ..*self
         }
     }
@@ -392,7 +400,8 @@ impl ModeRanking {
 /// How a block is quantized.
 #[derive(Clone, Copy)]
 enum Quantization {
-    /// Each coefficient is rounded by itself, and the score is not computed.
+    /// Each coefficient is rounded by itself, with wider dead zones where errors show less and for
+    /// the last one. The score is not computed.
     Unscored,
     /// Each coefficient is rounded by itself.
     Plain,
@@ -454,11 +463,16 @@ fn quantize<K: BlockKernels>(
     let weight = u64::from(weight);
     match quantization {
         Quantization::Unscored => {
-            let (block, _) = kernels.quantize(coefficients, quantizer, first);
+            let factor = lambdas.dead_zone_factor * 256 / weight as u32;
+            let factor = factor.min(u32::from(MAX_FACTOR)) as u16;
+            let (mut block, _) = kernels.quantize(coefficients, quantizer, factor, first);
+            let nonzero = kernels.nonzero(&block.levels);
+            let levels = &mut block.levels;
+            block.eob = quantizer.leave_out_last(coefficients, levels, nonzero, first, factor);
             Some((block, 0))
         }
         Quantization::Plain => {
-            let (block, error) = kernels.quantize(coefficients, quantizer, first);
+            let (block, error) = kernels.quantize(coefficients, quantizer, USUAL, first);
             let rate = costs.block(&block.levels, first, usize::from(block.eob), context);
             let error = u64::from(error) << 16;
             let score = error * weight / 256 + lambdas.lambda_rd * u64::from(rate);

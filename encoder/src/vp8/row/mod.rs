@@ -65,11 +65,10 @@ impl PictureContext<'_> {
     }
 
     /// Returns the weights of the errors of a macroblock's blocks.
-    fn weights_of(&self, mb_x: usize, mb_y: usize, search: ModeSearch) -> Weights {
-        if !search.compares_scores() {
-            return masking::EQUAL;
-        }
-        let mut weights = masking::weights(self.source, mb_x, mb_y, self.constants);
+    #[inline(always)]
+    fn weights_of<K: BlockKernels>(&self, kernels: K, mb_x: usize, mb_y: usize) -> Weights {
+        let at = (mb_x, mb_y);
+        let mut weights = masking::weights(kernels, self.source, at, self.constants);
         if let Some(visibility) = self.visibilities.get(mb_y * self.source.mb_width + mb_x) {
             for (weight, &factor) in weights.iter_mut().zip(&visibility.block_weights) {
                 *weight = (u32::from(*weight) * u32::from(factor) / 64).clamp(16, 4096) as u16;
@@ -170,7 +169,7 @@ fn decide_with<K: BlockKernels>(
             ],
             quantizers: &picture.quantizers[usize::from(segment)],
             lambdas: &picture.lambdas_of(macroblock),
-            weights: &picture.weights_of(mb_x, mb_y, search),
+            weights: &picture.weights_of(kernels, mb_x, mb_y),
             costs: &picture.costs,
             mode_budget: BitCost::try_from(budget - reserved).unwrap_or(BitCost::MAX),
             search,
