@@ -240,7 +240,7 @@ impl ModeSearch {
                 intra4_slack: 0,
                 block_trials: 1,
                 block_slack: 0,
-                flat_steps: 120,
+                flat_steps: 64,
                 intra16_cutoff: 0,
                 trellis: TrellisUse::Never,
             },
