@@ -16,7 +16,6 @@ pub use value::{Field, Kind};
 mod tests {
     use super::*;
     use std::ffi::OsStr;
-    use std::time::Duration;
 
     /// The values of these flags.
     pub(super) fn given(flags: &[(&str, &str)]) -> Result<Given, String> {
@@ -170,7 +169,7 @@ mod tests {
         assert_eq!(settings.password_file, Some("password".into()));
         assert_eq!(settings.ca, Some("ca.pem".into()));
         assert_eq!(settings.connections, 9);
-        assert_eq!(settings.timeout, Duration::from_secs(7));
+        assert_eq!(settings.timeout, std::time::Duration::from_secs(7));
         for wrong in [
             ("store", "postgres://towebp:hunter2@db1/towebp"),
             ("store-tls", "off"),
