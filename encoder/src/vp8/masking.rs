@@ -121,6 +121,42 @@ mod tests {
         }
     }
 
+    /// Returns the variance of a square of pixels. Outside of the picture, its edge goes on.
+    fn variance(planes: &Planes, (left, top): (i32, i32), side: i32) -> u32 {
+        let pixel = |at: i32| {
+            let (x, y) = (left + at % side, top + at / side);
+            let (x, y) = (x.clamp(0, 47) as usize, y.clamp(0, 47) as usize);
+            u32::from(planes.luma[y * 48 + x])
+        };
+        let count = (side * side) as u32;
+        let sum: u32 = (0..side * side).map(pixel).sum();
+        let squares: u32 = (0..side * side).map(|at| pixel(at).pow(2)).sum();
+        (squares - sum * sum / count) / count
+    }
+
+    #[test]
+    fn weights_are_powers_of_the_variances_of_blocks_and_of_what_is_around() {
+        let (mut planes, mut random) = (Planes::new(48, 48), Random::new(7));
+        for (at, pixel) in planes.luma.iter_mut().enumerate() {
+            // Noise that grows to the right, so that the ceiling counts in a part of it.
+            *pixel = (100 + usize::from(random.byte()) * (at % 48) / 96) as u8;
+        }
+        let logarithm = |variance| log2_times_256(variance + 50) as i32;
+        for (mb_x, mb_y) in (0..9).map(|at| (at % 3, at / 3)) {
+            let logarithms: [i32; 16] = std::array::from_fn(|block| {
+                let (x, y) = (mb_x * 16 + block % 4 * 4, mb_y * 16 + block / 4 * 4);
+                let (x, y) = (x as i32, y as i32);
+                let own = logarithm(variance(&planes, (x, y), 4));
+                let around = logarithm(variance(&planes, (x - 2, y - 2), 8));
+                i32::midpoint(own, around).min(2560)
+            });
+            let typical = logarithms.iter().sum::<i32>() / 16;
+            let expected = logarithms.map(|own| (exp2((typical - own) * 64) >> 8) as u16);
+            let weights = weights(Scalar, &planes, (mb_x, mb_y), &CONSTANTS);
+            assert_eq!(weights, expected, "macroblock {mb_x}, {mb_y}");
+        }
+    }
+
     #[test]
     fn calm_blocks_weigh_more_than_busy_ones() {
         let mut planes = Planes::new(48, 48);
