@@ -87,7 +87,7 @@ constants! {
     /// By how much the dead zone of the last coefficient of a block of luma exceeds half a step
     /// where there is no trellis, in 1/256 of a step.
     last_dead_zone: 22 in 0..=128,
-    /// How much more that is for each zero before it.
+    /// The dead zone of a last coefficient grows by this for each zero before it.
     last_dead_zone_grows: 12 in 0..=64,
     /// Rounding of chroma's DC, in 1/256 of a step.
     chroma_dc_rounding: 112 in 32..=128,
@@ -115,8 +115,8 @@ constants! {
 }
 
 impl Constants {
-    /// Those of effort `low`. It has no trellis: dead zones decide what is sent, and do best if
-    /// they are wider for the highest frequencies.
+    /// The constants of effort `low`, which has no trellis: dead zones decide what is sent, and do
+    /// best if they are wider for the highest frequencies.
     pub const LOW: Constants = Constants {
         luma_dc_finer: 32,
         y2_dc_finer: 0,

@@ -10,7 +10,7 @@ use super::transform::Block;
 pub type QuantizerIndex = u8;
 
 /// The factor of dead zones that leaves them as they are.
-pub const USUAL: u16 = 256;
+pub const USUAL_FACTOR: u16 = 256;
 
 /// The largest factor of dead zones.
 pub const MAX_FACTOR: u16 = 1023;
@@ -62,8 +62,8 @@ pub struct Quantizer {
     /// By how much the dead zone exceeds half a step where there is no trellis, in raster order, at
     /// most 63: smaller magnitudes become zero, and all others are rounded by as much less.
     pub dead_zones: [u16; 16],
-    /// The same in 1/256 of a step for the last coefficient of a block, and how much more it is for
-    /// each zero before it.
+    /// The dead zone of the last coefficient of a block exceeds half a step by the first of these,
+    /// and by the second for each zero before it, in 1/256 of a step.
     pub last_dead_zone: [u32; 2],
     /// The weights of errors.
     pub weights: ErrorWeights,
@@ -306,7 +306,7 @@ mod tests {
             for place in [0, 1, 15] {
                 let mut block = [0; 16];
                 block[place] = coefficient;
-                let (levels, eob) = quantizer.quantize(&block, USUAL, 0);
+                let (levels, eob) = quantizer.quantize(&block, USUAL_FACTOR, 0);
                 let back = quantizer.dequantize(&levels);
                 let step = quantizer.step(place);
                 let bound = step
@@ -332,11 +332,14 @@ mod tests {
             levels[1]
         };
         let by_half = step / 2 + 1;
-        assert_eq!([0, USUAL].map(|factor| level(by_half, factor)), [1, 0]);
-        let above = step * 3 / 4;
-        assert_eq!([USUAL, MAX_FACTOR].map(|f| level(above, f)), [1, 0]);
         assert_eq!(
-            level(step + step / 2 + 1, USUAL),
+            [0, USUAL_FACTOR].map(|factor| level(by_half, factor)),
+            [1, 0]
+        );
+        let above = step * 3 / 4;
+        assert_eq!([USUAL_FACTOR, MAX_FACTOR].map(|f| level(above, f)), [1, 0]);
+        assert_eq!(
+            level(step + step / 2 + 1, USUAL_FACTOR),
             1,
             "others are rounded down, too"
         );
@@ -363,17 +366,17 @@ mod tests {
             eob
         };
         let cases: [(&[(usize, i16)], _, _, _); 9] = [
-            (&[(0, 600), (1, -149)], 0, USUAL, 1),
-            (&[(0, 600), (1, 150)], 0, USUAL, 2),
-            (&[(0, 600), (4, 197)], 0, USUAL, 1),
-            (&[(0, 600), (4, -198)], 0, USUAL, 5),
+            (&[(0, 600), (1, -149)], 0, USUAL_FACTOR, 1),
+            (&[(0, 600), (1, 150)], 0, USUAL_FACTOR, 2),
+            (&[(0, 600), (4, 197)], 0, USUAL_FACTOR, 1),
+            (&[(0, 600), (4, -198)], 0, USUAL_FACTOR, 5),
             // Zeros count from the first position on, and the next level is the last one then.
-            (&[(2, 165), (4, 165)], 1, USUAL, 0),
-            (&[(2, 166), (4, 165)], 1, USUAL, 3),
+            (&[(2, 165), (4, 165)], 1, USUAL_FACTOR, 0),
+            (&[(2, 166), (4, 165)], 1, USUAL_FACTOR, 3),
             // A level of 2 stays, and half a step is left however narrow the dead zone is.
             (&[(3, 512)], 0, MAX_FACTOR, 4),
             (&[(0, 600), (1, 129)], 0, 0, 2),
-            (&[(0, 600), (1, 170)], 0, 2 * USUAL, 1),
+            (&[(0, 600), (1, 170)], 0, 2 * USUAL_FACTOR, 1),
         ];
         for (magnitudes, first, factor, end) in cases {
             assert_eq!(
@@ -382,13 +385,13 @@ mod tests {
                 "{magnitudes:?}, {factor}"
             );
         }
-        assert_eq!(left(&[], 0, USUAL), 0);
+        assert_eq!(left(&[], 0, USUAL_FACTOR), 0);
     }
 
     #[test]
     fn coefficients_before_first_are_dropped() {
         let quantizer = at(0).luma;
-        let (levels, eob) = quantizer.quantize(&[1000; 16], USUAL, 1);
+        let (levels, eob) = quantizer.quantize(&[1000; 16], USUAL_FACTOR, 1);
         assert_eq!(levels[0], 0);
         assert_eq!(eob, 16);
     }

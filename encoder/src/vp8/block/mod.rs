@@ -92,22 +92,20 @@ pub trait BlockKernels: Copy {
     fn transform(self, source: &BlockPixels, prediction: &BlockPixels) -> Block;
 
     /// Quantizes coefficients (raster order, of at most [`MAX_COEFFICIENT`]) from position `first`
-    /// (0 or 1) on, with dead zones as [`Quantizer::quantize`]. Returns the block, and its
-    /// [weighted error](super::distortion::weighted_error) in squared pixels.
+    /// (0 or 1) on, with dead zones as [`Quantizer::quantize`]. Returns the block, its
+    /// [weighted error](super::distortion::weighted_error) in squared pixels, and the positions of
+    /// levels that are not zero, one bit each.
     fn quantize(
         self,
         coefficients: &Block,
         quantizer: &Quantizer,
         factor: u16,
         first: usize,
-    ) -> (Quantized, u32);
+    ) -> (Quantized, u32, u32);
 
     /// Adds a row of pixels: to `moments[0]` the sum of each two neighbors, to `moments[1]` that of
     /// their squares.
     fn add_row(self, pixels: &[u8; 32], moments: &mut [[i32; 16]; 2]);
-
-    /// Returns the positions of levels that are not zero, one bit each.
-    fn nonzero(self, levels: &Block) -> u32;
 
     /// Returns the nearest levels of coefficients as for [`BlockKernels::quantize`].
     fn nearest(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest;
@@ -133,7 +131,7 @@ pub trait BlockKernels: Copy {
 #[cfg(test)]
 mod tests {
     use super::super::constants::Constants;
-    use super::super::quantize::{MAX_FACTOR, QuantizerDeltas, Quantizers, USUAL};
+    use super::super::quantize::{MAX_FACTOR, QuantizerDeltas, Quantizers, USUAL_FACTOR};
     use super::*;
     use crate::cpu::{Simd, with_instructions};
     use crate::testing::Random;
@@ -245,18 +243,12 @@ mod tests {
                 let Quantizers { luma, chroma, .. } =
                     Quantizers::new(index, QuantizerDeltas::at(index, &CONSTANTS), &CONSTANTS);
                 for (quantizer, first) in [(luma, 0), (luma, 1), (chroma, 0)] {
-                    let factor = [USUAL, 0, 511, MAX_FACTOR][i % 4];
+                    let factor = [USUAL_FACTOR, 0, 511, MAX_FACTOR][i % 4];
                     let quantized = Scalar.quantize(&coefficients, &quantizer, factor, first);
                     let twin = kernels.quantize(&coefficients, &quantizer, factor, first);
                     assert_eq!(
                         twin, quantized,
                         "{coefficients:?} by {quantizer:?} from {first}"
-                    );
-                    let levels = &twin.0.levels;
-                    assert_eq!(
-                        kernels.nonzero(levels),
-                        Scalar.nonzero(levels),
-                        "{levels:?}"
                     );
                     let nearest = Scalar.nearest(&coefficients, &quantizer, first);
                     let twin = kernels.nearest(&coefficients, &quantizer, first);

@@ -69,11 +69,15 @@ impl BlockKernels for Scalar {
         quantizer: &Quantizer,
         factor: u16,
         first: usize,
-    ) -> (Quantized, u32) {
+    ) -> (Quantized, u32, u32) {
         let (levels, eob) = quantizer.quantize(coefficients, factor, first);
         let restored = quantizer.dequantize(&levels);
         let error = weighted_error(coefficients, &restored, first, &quantizer.weights.roots);
-        (Quantized { levels, eob }, error)
+        let positions = levels.iter().enumerate();
+        let nonzero = positions.fold(0, |all, (position, &level)| {
+            all | u32::from(level != 0) << position
+        });
+        (Quantized { levels, eob }, error, nonzero)
     }
 
     fn add_row(self, pixels: &[u8; 32], moments: &mut [[i32; 16]; 2]) {
@@ -83,13 +87,6 @@ impl BlockKernels for Scalar {
             *sum += pair[0] + pair[1];
             *square += pair[0] * pair[0] + pair[1] * pair[1];
         }
-    }
-
-    fn nonzero(self, levels: &Block) -> u32 {
-        let positions = levels.iter().enumerate();
-        positions.fold(0, |all, (position, &level)| {
-            all | u32::from(level != 0) << position
-        })
     }
 
     fn nearest(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest {

@@ -59,18 +59,13 @@ impl<V: Vector> BlockKernels for V {
         quantizer: &Quantizer,
         factor: u16,
         first: usize,
-    ) -> (Quantized, u32) {
+    ) -> (Quantized, u32, u32) {
         region!(self, quantize(self, coefficients, quantizer, factor, first))
     }
 
     #[inline(always)]
     fn add_row(self, pixels: &[u8; 32], moments: &mut [[i32; 16]; 2]) {
         region!(self, add_row(self, pixels, moments));
-    }
-
-    #[inline(always)]
-    fn nonzero(self, levels: &Block) -> u32 {
-        region!(self, nonzero(self, levels))
     }
 
     #[inline(always)]
@@ -493,7 +488,7 @@ fn quantize<V: Vector>(
     quantizer: &Quantizer,
     factor: u16,
     first: usize,
-) -> (Quantized, u32) {
+) -> (Quantized, u32, u32) {
     let halves = load_coefficients(simd, coefficients, first);
     let steps = by_position(simd, quantizer.steps);
     let reciprocals = by_position(simd, quantizer.reciprocals);
@@ -505,7 +500,7 @@ fn quantize<V: Vector>(
     let mut levels = [i16x8::splat(simd, 0); 2];
     let mut errors = i32x4::splat(simd, 0);
     for i in 0..2 {
-        // A dead zone of more than a whole step rounds down.
+        // A rounding is at least 0.
         let half = steps[i] >> 1;
         let excess = ((dead_zones[i] * factor) >> 8).min(half);
         let rounded = halves[i].abs().bitcast::<u16x8<V>>() + (half - excess);
@@ -516,14 +511,13 @@ fn quantize<V: Vector>(
         errors += weighted.pairwise_dot_product(weighted);
     }
     let levels = in_zigzag(levels);
+    let nonzero = nonzero_positions(levels);
     let quantized = Quantized {
         levels: levels[0].combine(levels[1]).into(),
-        eob: eob(levels),
+        eob: (32 - nonzero.leading_zeros()) as u8,
     };
-    (
-        quantized,
-        errors.reduce_sum() as u32 >> (6 + COEFFICIENT_ERROR_SHIFT),
-    )
+    let error = errors.reduce_sum() as u32 >> (6 + COEFFICIENT_ERROR_SHIFT);
+    (quantized, error, nonzero)
 }
 
 /// Reorders values from raster to zigzag order.
@@ -584,18 +578,6 @@ fn add_row<V: Vector>(simd: V, pixels: &[u8; 32], [sums, squares]: &mut [[i32; 1
         let squares = pixels.pairwise_dot_product(pixels);
         *square = (i32x4::simd_from(simd, *square) + squares).into();
     }
-}
-
-#[inline(always)]
-fn nonzero<V: Vector>(simd: V, levels: &Block) -> u32 {
-    let (start, end) = i16x16::simd_from(simd, *levels).split();
-    nonzero_positions([start, end])
-}
-
-/// Returns one past the last nonzero value of 16.
-#[inline(always)]
-fn eob<V: Vector>(values: [i16x8<V>; 2]) -> u8 {
-    (32 - nonzero_positions(values).leading_zeros()) as u8
 }
 
 #[inline(always)]

@@ -8,7 +8,7 @@ use super::{
 use crate::vp8::block::{BlockKernels, BlockPixels, MAX_COEFFICIENT, Quantized};
 use crate::vp8::macroblock::{LumaMode, MacroblockCoding, block_at, store_block};
 use crate::vp8::predict::{BlockMode, SubblockMode};
-use crate::vp8::quantize::USUAL;
+use crate::vp8::quantize::USUAL_FACTOR;
 use crate::vp8::rate::BitCost;
 use crate::vp8::token::BlockKind;
 use crate::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT, forward_wht, inverse_wht};
@@ -194,7 +194,7 @@ fn quantize_y2<K: BlockKernels>(
     let energy: u64 = magnitudes.iter().map(|&it| u64::from(it).pow(2)).sum();
     let is_small = energy <= MAX_ENERGY && magnitudes.iter().all(|it| *it <= MAX_COEFFICIENT);
     if mb.search.trellis == TrellisUse::Never || !is_small {
-        let (levels, eob) = mb.quantizers.y2.quantize(coefficients, USUAL, 0);
+        let (levels, eob) = mb.quantizers.y2.quantize(coefficients, USUAL_FACTOR, 0);
         return Quantized { levels, eob };
     }
     let rating = Rating {

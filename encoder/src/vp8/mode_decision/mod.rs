@@ -19,7 +19,7 @@ use super::levels::NonzeroFlags;
 use super::macroblock::{MacroblockCoding, Neighbors, Pixels};
 use super::masking::Weights;
 use super::predict::SubblockMode;
-use super::quantize::{MAX_FACTOR, Quantizer, QuantizerIndex, Quantizers, USUAL};
+use super::quantize::{MAX_FACTOR, Quantizer, QuantizerIndex, Quantizers, USUAL_FACTOR};
 use super::rate::{BitCost, CoefficientCosts, KindCosts};
 use super::tables::SUBBLOCK_MODE_PROBABILITIES;
 use super::transform::Block;
@@ -119,7 +119,7 @@ impl Lambdas {
             lambda_rd_y2: (lambda_rd * constants.y2_lambda as u64 / 256).min(MAX_LAMBDA_RD),
             lambda_satd: (step as u32 * constants.lambda_satd as u32 / 2) as u16,
             ac_step: step as u16,
-            dead_zone_factor: 256,
+            dead_zone_factor: USUAL_FACTOR.into(),
         }
     }
 
@@ -132,7 +132,8 @@ impl Lambdas {
         }
     }
 
-    /// Returns the multipliers with all that convert bits to squared error times `factor / 256`.
+    /// Returns the multipliers of a macroblock: all that convert bits to squared error times
+    /// `factor / 256`, and dead zones by this factor.
     #[inline]
     pub fn scaled(&self, factor: u32) -> Lambdas {
         Lambdas {
@@ -157,7 +158,7 @@ impl Lambdas {
     fn for_chroma(&self) -> Lambdas {
         Lambdas {
             lambda_rd: self.lambda_rd_chroma,
-            dead_zone_factor: 256,
+            dead_zone_factor: USUAL_FACTOR.into(),
             ..*self
         }
     }
@@ -465,14 +466,13 @@ fn quantize<K: BlockKernels>(
         Quantization::Unscored => {
             let factor = lambdas.dead_zone_factor * 256 / weight as u32;
             let factor = factor.min(u32::from(MAX_FACTOR)) as u16;
-            let (mut block, _) = kernels.quantize(coefficients, quantizer, factor, first);
-            let nonzero = kernels.nonzero(&block.levels);
+            let (mut block, _, nonzero) = kernels.quantize(coefficients, quantizer, factor, first);
             let levels = &mut block.levels;
             block.eob = quantizer.leave_out_last(coefficients, levels, nonzero, first, factor);
             Some((block, 0))
         }
         Quantization::Plain => {
-            let (block, error) = kernels.quantize(coefficients, quantizer, USUAL, first);
+            let (block, error, _) = kernels.quantize(coefficients, quantizer, USUAL_FACTOR, first);
             let rate = costs.block(&block.levels, first, usize::from(block.eob), context);
             let error = u64::from(error) << 16;
             let score = error * weight / 256 + lambdas.lambda_rd * u64::from(rate);
