@@ -101,25 +101,21 @@ impl<'a> Plan<'a> {
             Some(size) => [size; 2],
             None => [(width, height), (height, width)],
         };
-        let (sizes, cropped) = match params.crop {
+        let sizes = match params.crop {
             Some(part) => {
                 check_crop(part, &sizes)?;
-                let (width, height) = (part.width as u32, part.height as u32);
-                let cropped = Footprint {
-                    width,
-                    height,
-                    ..footprint
-                };
-                ([(width, height); 2], cropped)
+                [(part.width as u32, part.height as u32); 2]
             }
-            None => (sizes, footprint),
+            None => sizes,
         };
         let resize = largest_resize(opened, sizes, params)?;
-        let output = resize.map_or(cropped, |resize| Footprint {
-            width: resize.across.size,
-            height: resize.down.size,
+        let (width, height) =
+            resize.map_or(sizes[0], |resize| (resize.across.size, resize.down.size));
+        let output = Footprint {
+            width,
+            height,
             ..footprint
-        });
+        };
         if let Some(animation) = animation {
             animation.check_pixels(output.pixel_count())?;
         }
