@@ -47,3 +47,32 @@ impl<'a> FileMemory<'a> {
         may_take
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_grow_are_granted_as_many_bytes_as_all_of_them_need() {
+        let asked = Cell::new(0);
+        let allows = Cell::new(true);
+        let may_hold = |bytes| {
+            asked.set(bytes);
+            allows.get()
+        };
+        // Two files of 100 bytes each beside 300 others.
+        let memory = FileMemory::new(&may_hold, 500, 2, 100);
+        assert!(memory.may_take(100));
+        assert_eq!(asked.get(), 0, "they were estimated");
+        assert!(memory.may_take(150));
+        assert_eq!(asked.replace(0), 600);
+        allows.set(false);
+        assert!(
+            memory.may_take(150) && memory.may_take(20),
+            "they are granted"
+        );
+        assert!(!memory.may_take(151));
+        assert_eq!(asked.replace(0), 602);
+        assert!(memory.may_take(150) && asked.get() == 0);
+    }
+}

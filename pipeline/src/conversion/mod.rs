@@ -197,6 +197,9 @@ mod tests {
         assert!(stays && same == planes);
         let (stays, rgb) = convert(&[&invisible[..], &[("watermark_tile", "true")]].concat());
         assert!(!stays);
+        assert_ne!(rgb, planes, "RGB in between rounds");
+        let (_, drawn) = convert(&[("watermark", "x"), ("watermark_size", "30")]);
+        assert_ne!(drawn, planes, "a watermark in planes is visible");
         let (stays, exact) = convert(&[("mode", "lossless")]);
         assert!(!stays);
         for other in [rgb, exact] {
@@ -208,6 +211,125 @@ mod tests {
             let mean = f64::from(apart) / planes.len() as f64;
             assert!(mean < 2.5, "{mean} apart");
         }
+    }
+
+    /// Whether the samples of a picture stay in planes.
+    fn stays_in_planes(job: &Job<'_>) -> bool {
+        let opened = image::open(job.bytes, job.format, job.limits).expect("a valid picture");
+        matches!(plan(&opened, job).path, Path::Planes)
+    }
+
+    #[test]
+    fn what_changes_all_pixels_goes_by_way_of_rgb() {
+        let graphic = png(40, 60, ::png::ColorType::Rgb, &[90; 40 * 60 * 3]);
+        let text = ("watermark", "x");
+        for (pairs, jpeg_stays, png_stays) in [
+            (&[][..], true, true),
+            (&[("mode", "lossless")], false, false),
+            (&[("width", "20")], false, false),
+            (&[("crop", "0,0,20,20")], false, false),
+            (&[("max_bytes", "9000")], true, false),
+            (&[("target", "60")], true, false),
+            (&[text], true, false),
+            (&[text, ("max_bytes", "9000")], true, false),
+            (&[text, ("target", "60")], false, false),
+            (&[text, ("watermark_tile", "true")], false, false),
+        ] {
+            let params = params(pairs);
+            let of_png = job(&graphic, &params, None);
+            assert_eq!(stays_in_planes(&of_png), png_stays, "PNG: {pairs:?}");
+            let of_jpeg = Job {
+                format: Format::Jpeg,
+                ..job(TURNED_JPEG, &params, None)
+            };
+            assert_eq!(stays_in_planes(&of_jpeg), jpeg_stays, "JPEG: {pairs:?}");
+        }
+    }
+
+    #[test]
+    fn the_quality_that_a_jpeg_has_left_is_that_of_its_own_size() {
+        // Quantizers are four times as long as those of quality 92: 64 % of those of 50.
+        let mut coarse = TURNED_JPEG.to_vec();
+        let table = coarse.windows(2).position(|bytes| *bytes == [0xff, 0xdb]);
+        let luma = table.expect("it has quantizers") + 5;
+        for quantizer in &mut coarse[luma..luma + 64] {
+            *quantizer *= 4;
+        }
+        let quality = |pairs: &[(&str, &str)]| {
+            let params = params(pairs);
+            let job = Job {
+                format: Format::Jpeg,
+                ..job(&coarse, &params, None)
+            };
+            let opened = image::open(job.bytes, job.format, job.limits).expect("a valid picture");
+            plan(&opened, &job).quality
+        };
+        let source = ("default_quality", "source");
+        assert_eq!(quality(&[source]), 68);
+        assert_eq!(quality(&[]), 85);
+        assert_eq!(quality(&[source, ("width", "20")]), 85);
+        assert_eq!(quality(&[source, ("quality", "90")]), 90);
+    }
+
+    #[test]
+    fn a_watermark_over_half_of_a_jpeg_goes_by_way_of_rgb() {
+        // The picture has 40 x 60 pixels, and a width of 50 % is 20.
+        for (width, height, scale, stays) in [
+            (40, 29, None, true),
+            (40, 30, None, false),
+            (10, 29, Some("50"), true),
+            (10, 30, Some("50"), false),
+        ] {
+            let pixels = vec![200; (width * height * 3) as usize];
+            let mark = png(width, height, ::png::ColorType::Rgb, &pixels);
+            let scale = scale.map(|percent| ("watermark_scale", percent));
+            let params = params(scale.as_slice());
+            let job = Job {
+                format: Format::Jpeg,
+                ..job(TURNED_JPEG, &params, Some(&mark))
+            };
+            assert_eq!(
+                stays_in_planes(&job),
+                stays,
+                "{width} x {height}, {scale:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_webp_stays_what_it_is_if_nothing_changes_it() {
+        let photograph = include_bytes!("../../testdata/chelsea.jpg");
+        let small = params(&[("quality", "20"), ("metadata", "keep")]);
+        let webp = run(&Job {
+            format: Format::Jpeg,
+            ..job(photograph, &small, None)
+        });
+        let webp = webp.expect("a valid picture").webp;
+        let with_metadata = run(&Job {
+            format: Format::Jpeg,
+            ..job(TURNED_JPEG, &small, None)
+        });
+        let with_metadata = with_metadata.expect("a valid picture").webp;
+        let prefers_original = |webp: &[u8], pairs: &[(&str, &str)]| {
+            let params = params(&[&[("quality", "95")], pairs].concat());
+            let conversion = run(&Job {
+                format: Format::Webp,
+                ..job(webp, &params, None)
+            });
+            conversion.expect("a valid picture").prefers_original
+        };
+        assert!(prefers_original(&webp, &[]));
+        for change in [
+            ("width", "400"),
+            ("watermark", "x"),
+            ("background", "red"),
+            ("crop", "0,0,450,290"),
+        ] {
+            assert!(!prefers_original(&webp, &[change]), "{change:?}");
+        }
+        let all = [("metadata", "keep")];
+        assert!(prefers_original(&with_metadata, &all));
+        assert!(!prefers_original(&with_metadata, &[]), "its Exif goes");
     }
 
     #[test]

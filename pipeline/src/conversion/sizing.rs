@@ -267,6 +267,8 @@ mod tests {
         assert_eq!(resized(boxed(60, 300, Fit::Fill)), Some(((60, 300), WHOLE)));
         let larger = boxed(1200, 400, Fit::Fill);
         assert_eq!(resized(larger), Some(((600, 200), WHOLE)));
+        let higher = boxed(600, 1200, Fit::Fill);
+        assert_eq!(resized(higher), Some(((200, 400), WHOLE)));
         let enlarged = Sizing {
             enlarges: true,
             ..larger

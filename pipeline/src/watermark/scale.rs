@@ -257,6 +257,7 @@ mod tests {
         assert_eq!(fit((200, 100), (100, 100)), (100, 50));
         assert_eq!(fit((100, 200), (100, 100)), (50, 100));
         assert_eq!(fit((300, 300), (100, 7)), (7, 7));
+        assert_eq!(fit((200, 101), (100, 100)), (100, 51), "50.5 rounded");
         assert_eq!(
             fit((10_000, 1), (10, 10)),
             (10, 1),
@@ -283,6 +284,33 @@ mod tests {
             pixels: vec![0, 10, 255, 0, 20, 255, 100, 30, 255, 100, 40, 255],
         };
         assert_eq!(scaled(&picture, (1, 1)).pixels, [50, 25, 255]);
+    }
+
+    #[test]
+    fn means_of_colors_are_rounded() {
+        let picture = Image {
+            width: 2,
+            height: 1,
+            layout: Layout::Rgb,
+            pixels: vec![0, 9, 20, 1, 10, 20],
+        };
+        assert_eq!(scaled(&picture, (1, 1)).pixels, [1, 10, 20]);
+    }
+
+    #[test]
+    fn twice_the_size_lies_between_pixels_and_repeats_those_at_the_edges() {
+        let gray = |level: u8| [level, level, level, 255];
+        let picture = |levels: [u8; 4]| Image {
+            width: 2,
+            height: 2,
+            layout: Layout::Rgba,
+            pixels: levels.map(gray).concat(),
+        };
+        let wide = scaled(&picture([0, 80, 0, 80]), (4, 2)).into_owned();
+        assert_eq!(wide.pixels, [0, 20, 60, 80].map(gray).concat().repeat(2));
+        let high = scaled(&picture([0, 0, 80, 80]), (2, 4)).into_owned();
+        let rows = [0, 20, 60, 80].map(|level| gray(level).repeat(2));
+        assert_eq!(high.pixels, rows.concat());
     }
 
     #[test]

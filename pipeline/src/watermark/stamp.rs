@@ -262,19 +262,27 @@ mod tests {
 
     #[test]
     fn tiles_lie_a_gap_apart_and_every_other_row_is_shifted_by_half() {
-        let mut image = black(40, 28);
-        put((6, 4), &mut image, &tiled(2, 0), (6, 4));
-        // Steps of 8 and 6 from the tile in the center, whose left and top edge are 17 and 12.
-        for y in 0..28 {
-            for x in 0..40 {
-                let (row, down) = ((y + 48 - 12) / 6, (y + 48 - 12) % 6);
-                let shift = if row % 2 == 0 { 0 } else { 4 };
-                let across = (x + 80 - 17 - shift) % 8;
-                assert_eq!(
-                    is_white(&image, x, y),
-                    across < 6 && down < 4,
-                    "at {x}, {y}"
-                );
+        // Many tiles, parts of some, a part of one, and long strips.
+        for (size, tile, gap) in [
+            ((40, 28), (6, 4), 2),
+            ((12, 10), (10, 8), 2),
+            ((12, 10), (30, 24), 2),
+            ((16, 90), (2, 10), 4),
+            ((90, 16), (10, 2), 4),
+        ] {
+            let mut image = black(size.0, size.1);
+            put(tile, &mut image, &tiled(gap, 0), tile);
+            let [width, height, across, down, gap] =
+                [size.0, size.1, tile.0, tile.1, gap.into()].map(u32::cast_signed);
+            let (left, top) = ((width - across) / 2, (height - down) / 2);
+            let (step, row_step) = (across + gap, down + gap);
+            for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
+                let row = (y - top).div_euclid(row_step);
+                let shift = step / 2 * (row & 1);
+                let is_in_row = (y - top).rem_euclid(row_step) < down;
+                let is_tile = is_in_row && (x - left - shift).rem_euclid(step) < across;
+                let found = is_white(&image, x.cast_unsigned(), y.cast_unsigned());
+                assert_eq!(found, is_tile, "{size:?}, {tile:?}, {gap} at {x}, {y}");
             }
         }
     }

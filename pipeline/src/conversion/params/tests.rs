@@ -86,6 +86,8 @@ fn every_parameter_is_read() {
         ("gravity", "top-left"),
         ("enlarge", "true"),
         ("dpr", "1.5"),
+        ("background", "#102030"),
+        ("crop", "1,2,3,4"),
     ]);
     let expected = Params {
         quality: 70,
@@ -99,8 +101,13 @@ fn every_parameter_is_read() {
         metadata: Keep::ALL,
         placeholder: true,
         if_larger: IfLarger::Webp,
-        background: None,
-        crop: None,
+        background: Some(Color::new(16, 32, 48)),
+        crop: Some(Rectangle {
+            left: 1,
+            top: 2,
+            width: 3,
+            height: 4,
+        }),
         sizing: Sizing {
             width: Some(800),
             height: Some(90),
@@ -488,6 +495,8 @@ fn goals_are_read_and_exclude_each_other_and_a_quality() {
         (&[("max_bytes", "3KiB")], max_bytes(3072, false)),
         (&[("max_bytes", "1mib")], max_bytes(1 << 20, false)),
         (&[("max_bytes", "1G")], max_bytes(1_000_000_000, false)),
+        (&[("max_bytes", "1GiB")], max_bytes(1 << 30, false)),
+        (&[("max_bytes", "700B")], max_bytes(700, false)),
         (&[("max_bytes", "0")], max_bytes(1, false)),
         (&[("max_bytes", "-7k")], max_bytes(1, false)),
         (
@@ -531,6 +540,14 @@ fn goals_are_read_and_exclude_each_other_and_a_quality() {
     ] {
         let error = parse(&[(name, value)]).expect_err("it is not allowed");
         assert_eq!((error.name, error.code), (name, "invalid_parameter"));
+    }
+}
+
+#[test]
+fn a_part_has_pixels_and_four_numbers() {
+    for part in ["0,0,0,5", "0,0,5,0", "1,2,3", "1,2,3,4,5", "1,2,-3,4"] {
+        let error = parse(&[("crop", part)]).expect_err("it is no part of a picture");
+        assert_eq!((error.name, error.code), ("crop", "invalid_parameter"));
     }
 }
 

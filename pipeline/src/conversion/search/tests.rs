@@ -6,6 +6,12 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use towebp_encoder::Cancel;
 
+const FACTS: Facts = Facts {
+    pixels: 100_000,
+    activity: None,
+    is_lossless: false,
+};
+
 /// A picture whose bytes and scores follow formulas.
 struct Made {
     /// Bytes at quality 0, and what each quality adds in percent.
@@ -34,12 +40,7 @@ impl Made {
 
     fn lossy(&self, goal: Goal) -> Result<Found, ConversionError> {
         self.tried.borrow_mut().clear();
-        let facts = Facts {
-            pixels: 100_000,
-            activity: None,
-            is_lossless: false,
-        };
-        search(goal, facts, &mut &*self)
+        search(goal, FACTS, &mut &*self)
     }
 }
 
@@ -152,6 +153,83 @@ fn scores_are_reached_wherever_a_quality_does() {
     assert!(mean < 4.0, "{mean} points above on average");
 }
 
+/// A picture whose curves are as the model expects them, but for so many octaves of its bits and so
+/// many points of its scores.
+struct Expected {
+    octaves: f64,
+    points: f64,
+    tried: Vec<u8>,
+}
+
+impl Expected {
+    fn value(&self, curve: Curve, quality: u8) -> f64 {
+        let expected = Model::new(None).curve(curve)[usize::from(quality)];
+        match curve {
+            Curve::Bits => expected + self.octaves,
+            Curve::Score => expected + self.points,
+        }
+    }
+
+    fn bytes_at(&self, quality: u8) -> usize {
+        (self.value(Curve::Bits, quality).exp2() * FACTS.pixels as f64 / 8.0) as usize
+    }
+}
+
+impl Candidates for Expected {
+    fn encode_at(&mut self, quality: u8) -> Result<Encoded, ConversionError> {
+        self.tried.push(quality);
+        Ok(encoded(self.bytes_at(quality), Coding::Lossy))
+    }
+
+    fn lossless(&mut self) -> Option<Result<Encoded, ConversionError>> {
+        None
+    }
+
+    fn score(&mut self, _: &Encoded) -> Result<f64, ConversionError> {
+        let quality = *self.tried.last().expect("one was encoded");
+        Ok(self.value(Curve::Score, quality))
+    }
+}
+
+#[test]
+fn pictures_as_expected_take_one_encoding_and_others_few_more() {
+    // The encodings of 80 searches, for bytes and for a score.
+    for (apart, most) in [
+        (-1.0, [220, 295]),
+        (-0.4, [160, 162]),
+        (0.0, [80, 80]),
+        (0.4, [160, 169]),
+        (1.0, [276, 244]),
+    ] {
+        let mut taken = [0, 0];
+        for quality in 15..95 {
+            let mut picture = Expected {
+                octaves: apart,
+                points: 8.0 * apart,
+                tried: Vec::new(),
+            };
+            let goal = Goal::MaxBytes {
+                bytes: picture.bytes_at(quality) as u64,
+                is_best_effort: false,
+            };
+            let found = search(goal, FACTS, &mut picture).expect("it fits");
+            taken[0] += u32::from(found.encodings);
+            let below = found.quality.map(|found| quality - found);
+            assert!(below <= Some(2), "{below:?} below {quality}");
+
+            let least = picture.value(Curve::Score, quality).max(30.0) as u8;
+            let found = search(Goal::Score(least), FACTS, &mut picture).expect("it is reached");
+            taken[1] += u32::from(found.encodings);
+            let above = found.score.map(|score| score - f64::from(least));
+            assert!(above <= Some(1.5), "{above:?} above {least}");
+        }
+        assert!(
+            taken.iter().zip(most).all(|(taken, most)| *taken <= most),
+            "{taken:?} encodings of pictures that are {apart} octaves apart"
+        );
+    }
+}
+
 /// A picture that is lossless wherever lossy coding takes more bytes.
 struct Smaller<'a>(&'a Made, usize);
 
@@ -179,11 +257,6 @@ impl Candidates for Smaller<'_> {
 
 #[test]
 fn lossless_files_compete() {
-    let facts = Facts {
-        pixels: 100_000,
-        activity: None,
-        is_lossless: false,
-    };
     for picture in pictures() {
         for lossless in [50, picture.bytes_at(30), picture.bytes_at(90)] {
             let goal = Goal::MaxBytes {
@@ -191,10 +264,10 @@ fn lossless_files_compete() {
                 is_best_effort: false,
             };
             picture.tried.borrow_mut().clear();
-            let found = search(goal, facts, &mut Smaller(&picture, lossless)).expect("it fits");
+            let found = search(goal, FACTS, &mut Smaller(&picture, lossless)).expect("it fits");
             assert!(found.encoded.file.len() <= lossless);
             picture.tried.borrow_mut().clear();
-            let found = search(Goal::Score(60), facts, &mut Smaller(&picture, lossless));
+            let found = search(Goal::Score(60), FACTS, &mut Smaller(&picture, lossless));
             let found = found.expect("a file");
             assert!(found.encoded.file.len() <= lossless && found.score >= Some(60.0));
             assert_eq!(
@@ -205,7 +278,7 @@ fn lossless_files_compete() {
     }
     let lossless = Facts {
         is_lossless: true,
-        ..facts
+        ..FACTS
     };
     let picture = pictures().next().expect("there are some");
     let found = search(Goal::Score(80), lossless, &mut Smaller(&picture, 10)).expect("a file");
