@@ -235,3 +235,39 @@ pub fn shown_milliseconds(asked: u32) -> u32 {
         more => more,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pixel_over_another_has_the_share_of_each() {
+        for (above, below, expected) in [
+            ([9, 8, 7, 255], [1, 2, 3, 255], [9, 8, 7, 255]),
+            ([9, 8, 7, 0], [1, 2, 3, 40], [1, 2, 3, 40]),
+            ([9, 8, 7, 60], [1, 2, 3, 0], [9, 8, 7, 60]),
+            // 128 and 127 of 255.
+            ([255, 0, 10, 128], [0, 255, 10, 255], [128, 127, 10, 255]),
+            // 128 and 127 * 128 / 255 = 63.75 of 191.75.
+            ([255, 0, 90, 128], [0, 255, 90, 128], [170, 85, 90, 192]),
+        ] {
+            assert_eq!(over(above, below), expected, "{above:?} over {below:?}");
+        }
+    }
+
+    #[test]
+    fn drawn_rows_replace_or_cover_what_was_there() {
+        let row = [5, 5, 5, 255, 6, 6, 6, 0, 255, 0, 10, 128, 7, 7, 7, 128];
+        let canvas = [[0, 255, 10, 255], [1, 1, 1, 255], [0, 255, 10, 255], [0; 4]];
+        let mut covered = canvas;
+        draw_row(&mut covered, &row, Layout::Rgba, true);
+        let half = [128, 127, 10, 255];
+        assert_eq!(covered, [[5, 5, 5, 255], canvas[1], half, [7, 7, 7, 128]]);
+        let mut replaced = canvas;
+        draw_row(&mut replaced, &row, Layout::Rgba, false);
+        let [opaque, _, third, last] = [0, 1, 2, 3].map(|at| row[4 * at..][..4].to_vec());
+        assert_eq!(replaced.map(Vec::from), [opaque, vec![0; 4], third, last]);
+        draw_row(&mut replaced[..1], &[1, 2, 3], Layout::Rgb, false);
+        assert_eq!(replaced[0], [1, 2, 3, 255]);
+    }
+}

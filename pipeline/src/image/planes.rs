@@ -203,6 +203,62 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rgb_is_that_of_bt_601_with_chroma_between_samples() {
+        let mut planes = Planes::new(6, 4);
+        for (at, luma) in planes.luma.iter_mut().enumerate() {
+            *luma = (20 + at * 37 % 210) as u8;
+        }
+        for (plane, factor) in planes.chroma.iter_mut().zip([41, 67]) {
+            for (at, sample) in plane.iter_mut().enumerate() {
+                *sample = (60 + at * factor % 130) as u8;
+            }
+        }
+        let part = Rectangle {
+            left: 0,
+            top: 0,
+            width: 6,
+            height: 4,
+        };
+        let mut pixels = Vec::new();
+        planes.write_rgb(part, &mut pixels);
+        // Chroma samples lie in the middle of 2 x 2 pixels, and those at the edge go on beyond it.
+        let chroma = |plane: &[u8], x: usize, y: usize| {
+            let weighted = |at: usize, count: usize| {
+                let place = (at as f64 - 0.5) / 2.0;
+                let first = place.floor();
+                [(first, 1.0 - place + first), (first + 1.0, place - first)]
+                    .map(|(sample, weight)| (sample.clamp(0.0, count as f64 - 1.0), weight))
+            };
+            let mut sum = 0.0;
+            for (row, row_weight) in weighted(y, 2) {
+                for (column, weight) in weighted(x, 3) {
+                    let sample = plane[row as usize * 8 + column as usize];
+                    sum += f64::from(sample) * row_weight * weight;
+                }
+            }
+            sum - 128.0
+        };
+        for (at, pixel) in pixels.as_chunks::<3>().0.iter().enumerate() {
+            let (x, y) = (at % 6, at / 6);
+            let luma = (f64::from(planes.luma[y * 16 + x]) - 16.0) * 255.0 / 219.0;
+            let [u, v] = planes.chroma.each_ref().map(|plane| chroma(plane, x, y));
+            let (u, v) = (u * 255.0 / 112.0, v * 255.0 / 112.0);
+            let expected = [
+                luma + (1.0 - 0.299) * v,
+                luma - 0.114 / 0.587 * (1.0 - 0.114) * u - 0.299 / 0.587 * (1.0 - 0.299) * v,
+                luma + (1.0 - 0.114) * u,
+            ];
+            for (sample, expected) in pixel.iter().zip(expected) {
+                let apart = (f64::from(*sample) - expected.clamp(0.0, 255.0)).abs();
+                // Chroma and the outcome are rounded.
+                assert!(apart < 1.6, "{sample}, not {expected}, at {x}, {y}");
+            }
+        }
+        let corner = planes.nearest_rgb(0, 0);
+        assert_eq!(corner, pixels[..3], "beyond the corner is the same sample");
+    }
+
+    #[test]
     fn every_sample_is_mapped_to_the_nearest_of_its_range() {
         let mut luma: Vec<u8> = (0..=255).collect();
         let mut chroma = luma.clone();

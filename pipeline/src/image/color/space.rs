@@ -121,3 +121,39 @@ fn are_srgb_chromaticities(points: &[[f64; 2]; 4]) -> bool {
 /// x and y (CIE 1931) of sRGB's white (D65), red, green and blue (IEC 61966-2-1).
 pub const SRGB_CHROMATICITIES: [[f64; 2]; 4] =
     [[0.3127, 0.329], [0.64, 0.33], [0.3, 0.6], [0.15, 0.06]];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// White, red, green and blue of Adobe RGB (1998).
+    const WIDE: [[f64; 2]; 4] = [[0.3127, 0.329], [0.64, 0.33], [0.21, 0.71], [0.15, 0.06]];
+
+    #[test]
+    fn exponents_and_chromaticities_that_no_display_has_make_no_space() {
+        let is_space = |exponents, points| Calibrated::space(exponents, points).is_some();
+        assert!(is_space(None, Some(WIDE)));
+        assert!(!is_space(None, Some(SRGB_CHROMATICITIES)), "it is sRGB");
+        for (exponent, is_sound) in [
+            (0.09, false),
+            (0.1, true),
+            (1.8, true),
+            (10.0, true),
+            (10.1, false),
+        ] {
+            assert_eq!(is_space(Some([exponent; 3]), None), is_sound, "{exponent}");
+            assert_eq!(is_space(Some([2.2, 2.2, exponent]), Some(WIDE)), is_sound);
+        }
+        let with = |place: usize, point| {
+            let mut points = WIDE;
+            points[place] = point;
+            is_space(None, Some(points))
+        };
+        assert!(with(0, [0.3, 0.011]) && !with(0, [0.3, 0.01]));
+        assert!(with(1, [2.0, 0.3]) && !with(1, [2.1, 0.3]));
+        assert!(with(3, [0.1, -1.0]) && !with(3, [0.1, -1.1]));
+        // Green on the line from blue to red, just beside it, and at red.
+        assert!(!with(2, [0.395, 0.195]) && with(2, [0.39, 0.2]));
+        assert!(!with(2, WIDE[1]) && !with(3, WIDE[1]));
+    }
+}

@@ -62,6 +62,30 @@ fn the_inside_of_a_board_is_exactly_half_of_the_light() {
 }
 
 #[test]
+fn a_jpeg_is_decoded_at_the_least_size_that_leaves_enough() {
+    for (width, eighths) in [
+        (1600, 8),
+        (916, 8),
+        (914, 4),
+        (401, 4),
+        (400, 2),
+        (201, 2),
+        (200, 1),
+        (1, 1),
+    ] {
+        let across = span(0.0, 3200.0, width);
+        // The side that shrinks less decides.
+        for (across, down) in [(across, span(0.0, 99.0, 1)), (span(0.0, 99.0, 1), across)] {
+            let resize = Resize { across, down };
+            assert_eq!(resize.least_eighths(), eighths, "to {width}");
+        }
+    }
+    let part = span(40.0, 1000.0, 100);
+    assert_eq!(part.at(2), span(10.0, 250.0, 100));
+    assert_eq!(part.reversed(1500), span(460.0, 1000.0, 100));
+}
+
+#[test]
 fn sides_may_shrink_by_different_factors() {
     // Across by boxes, down without, and the other way.
     let columns = image(1000, 40, |x, _| [(x / 250) as u8 * 60; 3]);

@@ -398,13 +398,15 @@ mod tests {
             .expect("nothing cancels it");
     }
 
-    /// Blocks of one frequency with these levels, and a mean of 128.
+    /// Blocks of one frequency with these levels, and means from 128 to 129, so that samples are
+    /// not all rounded alike.
     fn waves(frequency: (usize, usize), quantizer: u16, levels: &[i32]) -> Vec<f64> {
         let side = levels.len().isqrt();
         let sample = |at: usize| {
             let (x, y) = (at % (8 * side), at / (8 * side));
-            let level = levels[y / 8 * side + x / 8];
-            128.0 + f64::from(level) * f64::from(quantizer) * basis(frequency, x % 8, y % 8)
+            let block = y / 8 * side + x / 8;
+            let (level, mean) = (levels[block], 128.0 + (block / 8 % 16) as f64 / 16.0);
+            mean + f64::from(level) * f64::from(quantizer) * basis(frequency, x % 8, y % 8)
         };
         (0..64 * levels.len()).map(sample).collect()
     }
@@ -415,27 +417,39 @@ mod tests {
 
     #[test]
     fn levels_move_to_the_centroid_of_a_laplacian_whatever_their_sign() {
-        const QUANTIZER: u16 = 20;
-        // Each level is half as frequent as the one before.
-        let levels: Vec<i32> = (0..64)
-            .map(|at: i32| ((at / 2).trailing_ones() as i32 + 1) * (at % 2 * 2 - 1))
-            .collect();
-        let probability = 0.5_f64;
-        let distance = -probability.ln();
-        let share = 0.5 - 1.0 / distance + probability / (1.0 - probability);
-        for frequency in [(1, 0), (0, 1), (2, 3), (4, 4), (7, 1), (5, 6)] {
-            let decoded = waves(frequency, QUANTIZER, &levels);
-            let mut planes = planes(8, rounded(&decoded));
-            limit(&mut planes, &[QUANTIZER; 64], 1);
-            let moved = share * f64::from(QUANTIZER);
-            for (at, (sample, decoded)) in planes.luma.iter().zip(&decoded).enumerate() {
-                let (x, y) = (at % 64, at / 64);
-                let sign = f64::from(levels[y / 8 * 8 + x / 8].signum());
-                let expected = decoded - sign * moved * basis(frequency, x % 8, y % 8);
-                let expected = 16.0 + expected * 219.0 / 255.0;
-                // Luma was rounded, and so is the outcome.
-                let difference = (f64::from(*sample) - expected).abs();
-                assert!(difference < 1.2, "{frequency:?} at {x}, {y}: {difference}");
+        // Each level is half or a quarter as frequent as the one before.
+        for (quantizer, octaves, probability) in [(60, 1, 0.5_f64), (120, 2, 0.25)] {
+            let levels: Vec<i32> = (0..256)
+                .map(|at: i32| {
+                    let magnitude = (at / 2).trailing_ones() as i32 / octaves + 1;
+                    magnitude * (at % 2 * 2 - 1)
+                })
+                .collect();
+            let distance = -probability.ln();
+            let share = 0.5 - 1.0 / distance + probability / (1.0 - probability);
+            for frequency in [(1, 0), (0, 1), (2, 3), (4, 4), (7, 1), (5, 6)] {
+                let decoded = waves(frequency, quantizer, &levels);
+                let mut planes = planes(16, rounded(&decoded));
+                limit(&mut planes, &[quantizer; 64], 1);
+                let moved = share * f64::from(quantizer);
+                // Basis functions are orthonormal: sums of products give what was added of each.
+                let mut towards_zero = 0.0;
+                for (at, (sample, decoded)) in planes.luma.iter().zip(&decoded).enumerate() {
+                    let (x, y) = (at % 128, at / 128);
+                    let sign = f64::from(levels[y / 8 * 16 + x / 8].signum());
+                    let towards = -sign * basis(frequency, x % 8, y % 8);
+                    let expected = 16.0 + (decoded + moved * towards) * 219.0 / 255.0;
+                    // Luma was rounded, and so is the outcome.
+                    let difference = (f64::from(*sample) - expected).abs();
+                    assert!(difference < 1.2, "{frequency:?} at {x}, {y}: {difference}");
+                    let sample = (f64::from(*sample) - 16.0) * 255.0 / 219.0;
+                    towards_zero += (sample - decoded) * towards;
+                }
+                let mean = towards_zero / levels.len() as f64;
+                assert!(
+                    (mean - moved).abs() < 0.7,
+                    "{frequency:?}: {mean} in place of {moved}"
+                );
             }
         }
     }
