@@ -188,6 +188,34 @@ mod tests {
     }
 
     #[test]
+    fn a_parabola_is_the_same_as_a_cubic_curve() {
+        let [from, control, to] = [(10.0, 20.0), (50.0, 180.0), (90.0, 20.0)];
+        let third = |end: Point| combine([(1.0 / 3.0, end), (2.0 / 3.0, control)]);
+        let drawn = |draw: &dyn Fn(&mut Sink<'_, fn(f32, f32) -> Point>)| {
+            let mut outline = Flattened::default();
+            draw(&mut Sink {
+                place: |x, y| (x, y),
+                tolerance: FINE,
+                start: from,
+                at: from,
+                lines: &mut outline.lines,
+            });
+            outline.lines
+        };
+        let quadratic = drawn(&|sink| sink.quad_to(control.0, control.1, to.0, to.1));
+        let [first, second] = [third(from), third(to)];
+        let cubic = drawn(&|sink| sink.curve_to(first.0, first.1, second.0, second.1, to.0, to.1));
+        assert_eq!(cubic.len(), quadratic.len());
+        for (cubic, quadratic) in cubic.as_flattened().iter().zip(quadratic.as_flattened()) {
+            let (x, y) = (cubic.0 - quadratic.0, cubic.1 - quadratic.1);
+            assert!(x.hypot(y) < 0.01, "{cubic:?} and {quadratic:?}");
+            let share = (quadratic.0 - 10.0) / 80.0;
+            let height = 20.0 + 320.0 * share * (1.0 - share);
+            assert!((quadratic.1 - height).abs() < 0.01, "{quadratic:?}");
+        }
+    }
+
+    #[test]
     fn every_contour_is_closed() {
         for glyph in ['A', 'g', '%', '&', 'ế'] {
             let fonts = Fonts::default();
