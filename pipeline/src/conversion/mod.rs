@@ -154,6 +154,27 @@ mod tests {
     }
 
     #[test]
+    fn a_resized_picture_is_held_to_the_most_pixels() {
+        let input = png(20, 10, ::png::ColorType::Rgb, &[90; 600]);
+        for (height, is_allowed) in [("500", true), ("501", false)] {
+            let box_of = [
+                ("width", "2000"),
+                ("height", height),
+                ("fit", "fill"),
+                ("enlarge", "true"),
+            ];
+            let params = params(&box_of);
+            let too_large = ConversionError::ResizedTooLarge {
+                width: 2000,
+                height: 501,
+                max_pixels: 1_000_000,
+            };
+            let expected = if is_allowed { Ok(()) } else { Err(too_large) };
+            assert_eq!(memory(&job(&input, &params, None)).map(drop), expected);
+        }
+    }
+
+    #[test]
     fn a_picture_comes_out_as_webp_of_its_size() {
         let input = png(31, 17, ::png::ColorType::Rgb, &[90; 31 * 17 * 3]);
         let conversion = run(&job(&input, &params(&[]), None)).expect("a valid picture");
