@@ -191,7 +191,7 @@ mod tests {
     fn a_parabola_is_the_same_as_a_cubic_curve() {
         let [from, control, to] = [(10.0, 20.0), (50.0, 180.0), (90.0, 20.0)];
         let third = |end: Point| combine([(1.0 / 3.0, end), (2.0 / 3.0, control)]);
-        let drawn = |draw: &dyn Fn(&mut Sink<'_, fn(f32, f32) -> Point>)| {
+        let drawn = |draw: &dyn Fn(&mut dyn PathSink)| {
             let mut outline = Flattened::default();
             draw(&mut Sink {
                 place: |x, y| (x, y),
