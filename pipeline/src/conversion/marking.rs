@@ -155,13 +155,7 @@ mod tests {
             layout: Layout::Rgb,
             pixels: Vec::new(),
         };
-        let whole = Rectangle {
-            left: 0,
-            top: 0,
-            width: width as usize,
-            height: height as usize,
-        };
-        planes.write_rgb(whole, &mut image.pixels);
+        planes.write_rgb(Rectangle::whole(width, height), &mut image.pixels);
         draw(&mut image);
         let mut builder = PlanesBuilder::new((width, height)).expect("a good size");
         for row in image.pixels.chunks(width as usize * 3) {

@@ -121,6 +121,21 @@ mod tests {
         }
     }
 
+    fn jpeg_job<'a>(
+        bytes: &'a [u8],
+        params: &'a Params,
+        watermark_picture: Option<&'a [u8]>,
+    ) -> Job<'a> {
+        Job {
+            format: Format::Jpeg,
+            ..job(bytes, params, watermark_picture)
+        }
+    }
+
+    fn opened<'a>(job: &Job<'a>) -> Opened<'a> {
+        image::open(job.bytes, job.format, job.limits).expect("a valid picture")
+    }
+
     #[test]
     fn a_resized_animation_is_held_to_the_limits_before_it_runs() {
         let mut file = Vec::new();
@@ -192,11 +207,8 @@ mod tests {
     fn a_jpeg_looks_the_same_with_and_without_rgb_in_between() {
         let convert = |pairs: &[(&str, &str)]| {
             let params = params(&[&[("quality", "95")], pairs].concat());
-            let job = Job {
-                format: Format::Jpeg,
-                ..job(TURNED_JPEG, &params, None)
-            };
-            let opened = image::open(job.bytes, job.format, job.limits).expect("a valid picture");
+            let job = jpeg_job(TURNED_JPEG, &params, None);
+            let opened = opened(&job);
             let plan = plan(&opened, &job);
             let is_planes = matches!(plan.path, Path::Planes);
             let never = Cancel::never();
@@ -236,7 +248,7 @@ mod tests {
 
     /// Whether the samples of a picture stay in planes.
     fn stays_in_planes(job: &Job<'_>) -> bool {
-        let opened = image::open(job.bytes, job.format, job.limits).expect("a valid picture");
+        let opened = opened(job);
         matches!(plan(&opened, job).path, Path::Planes)
     }
 
@@ -259,10 +271,7 @@ mod tests {
             let params = params(pairs);
             let of_png = job(&graphic, &params, None);
             assert_eq!(stays_in_planes(&of_png), png_stays, "PNG: {pairs:?}");
-            let of_jpeg = Job {
-                format: Format::Jpeg,
-                ..job(TURNED_JPEG, &params, None)
-            };
+            let of_jpeg = jpeg_job(TURNED_JPEG, &params, None);
             assert_eq!(stays_in_planes(&of_jpeg), jpeg_stays, "JPEG: {pairs:?}");
         }
     }
@@ -278,11 +287,8 @@ mod tests {
         }
         let quality = |pairs: &[(&str, &str)]| {
             let params = params(pairs);
-            let job = Job {
-                format: Format::Jpeg,
-                ..job(&coarse, &params, None)
-            };
-            let opened = image::open(job.bytes, job.format, job.limits).expect("a valid picture");
+            let job = jpeg_job(&coarse, &params, None);
+            let opened = opened(&job);
             plan(&opened, &job).quality
         };
         let source = ("default_quality", "source");
@@ -305,10 +311,7 @@ mod tests {
             let mark = png(width, height, ::png::ColorType::Rgb, &pixels);
             let scale = scale.map(|percent| ("watermark_scale", percent));
             let params = params(scale.as_slice());
-            let job = Job {
-                format: Format::Jpeg,
-                ..job(TURNED_JPEG, &params, Some(&mark))
-            };
+            let job = jpeg_job(TURNED_JPEG, &params, Some(&mark));
             assert_eq!(
                 stays_in_planes(&job),
                 stays,
@@ -321,16 +324,10 @@ mod tests {
     fn a_webp_stays_what_it_is_if_nothing_changes_it() {
         let photograph = include_bytes!("../../testdata/chelsea.jpg");
         let small = params(&[("quality", "20"), ("metadata", "keep")]);
-        let webp = run(&Job {
-            format: Format::Jpeg,
-            ..job(photograph, &small, None)
+        let [webp, with_metadata] = [&photograph[..], TURNED_JPEG].map(|jpeg| {
+            let conversion = run(&jpeg_job(jpeg, &small, None));
+            conversion.expect("a valid picture").webp
         });
-        let webp = webp.expect("a valid picture").webp;
-        let with_metadata = run(&Job {
-            format: Format::Jpeg,
-            ..job(TURNED_JPEG, &small, None)
-        });
-        let with_metadata = with_metadata.expect("a valid picture").webp;
         let prefers_original = |webp: &[u8], pairs: &[(&str, &str)]| {
             let params = params(&[&[("quality", "95")], pairs].concat());
             let conversion = run(&Job {
@@ -348,8 +345,7 @@ mod tests {
         ] {
             assert!(!prefers_original(&webp, &[change]), "{change:?}");
         }
-        let all = [("metadata", "keep")];
-        assert!(prefers_original(&with_metadata, &all));
+        assert!(prefers_original(&with_metadata, &[("metadata", "keep")]));
         assert!(!prefers_original(&with_metadata, &[]), "its Exif goes");
     }
 
@@ -373,7 +369,7 @@ mod tests {
         let job = job(&input, &params, Some(&mark));
         let conversion = run(&job).expect("valid pictures");
 
-        let opened = image::open(job.bytes, job.format, job.limits).expect("a valid picture");
+        let opened = opened(&job);
         let plan = plan(&opened, &job);
         let never = Cancel::never();
         let image = draw_picture(&plan, image, &never).expect("a valid picture");

@@ -316,13 +316,7 @@ mod tests {
             chroma: [vec![128; 128], vec![128; 128]],
         };
         let mut pixels = Vec::new();
-        let whole = crate::image::Rectangle {
-            left: 0,
-            top: 0,
-            width: 32,
-            height: 16,
-        };
-        gray.write_rgb(whole, &mut pixels);
+        gray.write_rgb(crate::image::Rectangle::whole(32, 16), &mut pixels);
         let image = Image {
             width: 32,
             height: 16,

@@ -257,16 +257,21 @@ mod tests {
 
     #[test]
     fn drawn_rows_replace_or_cover_what_was_there() {
-        let row = [5, 5, 5, 255, 6, 6, 6, 0, 255, 0, 10, 128, 7, 7, 7, 128];
+        let drawn = [
+            [5, 5, 5, 255],
+            [6, 6, 6, 0],
+            [255, 0, 10, 128],
+            [7, 7, 7, 128],
+        ];
+        let row = drawn.as_flattened();
         let canvas = [[0, 255, 10, 255], [1, 1, 1, 255], [0, 255, 10, 255], [0; 4]];
         let mut covered = canvas;
-        draw_row(&mut covered, &row, Layout::Rgba, true);
+        draw_row(&mut covered, row, Layout::Rgba, true);
         let half = [128, 127, 10, 255];
-        assert_eq!(covered, [[5, 5, 5, 255], canvas[1], half, [7, 7, 7, 128]]);
+        assert_eq!(covered, [drawn[0], canvas[1], half, drawn[3]]);
         let mut replaced = canvas;
-        draw_row(&mut replaced, &row, Layout::Rgba, false);
-        let [opaque, _, third, last] = [0, 1, 2, 3].map(|at| row[4 * at..][..4].to_vec());
-        assert_eq!(replaced.map(Vec::from), [opaque, vec![0; 4], third, last]);
+        draw_row(&mut replaced, row, Layout::Rgba, false);
+        assert_eq!(replaced, [drawn[0], [0; 4], drawn[2], drawn[3]]);
         draw_row(&mut replaced[..1], &[1, 2, 3], Layout::Rgb, false);
         assert_eq!(replaced[0], [1, 2, 3, 255]);
     }

@@ -213,14 +213,8 @@ mod tests {
                 *sample = (60 + at * factor % 130) as u8;
             }
         }
-        let part = Rectangle {
-            left: 0,
-            top: 0,
-            width: 6,
-            height: 4,
-        };
         let mut pixels = Vec::new();
-        planes.write_rgb(part, &mut pixels);
+        planes.write_rgb(Rectangle::whole(6, 4), &mut pixels);
         // Chroma samples lie in the middle of 2 x 2 pixels, and those at the edge go on beyond it.
         let chroma = |plane: &[u8], x: usize, y: usize| {
             let weighted = |at: usize, count: usize| {

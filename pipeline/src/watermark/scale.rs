@@ -286,14 +286,19 @@ mod tests {
         assert_eq!(scaled(&picture, (1, 1)).pixels, [50, 25, 255]);
     }
 
-    #[test]
-    fn means_of_colors_are_rounded() {
-        let picture = Image {
-            width: 2,
+    /// A row of opaque pixels.
+    fn row(pixels: &[[u8; 3]]) -> Image {
+        Image {
+            width: pixels.len() as u32,
             height: 1,
             layout: Layout::Rgb,
-            pixels: vec![0, 9, 20, 1, 10, 20],
-        };
+            pixels: pixels.concat(),
+        }
+    }
+
+    #[test]
+    fn means_of_colors_are_rounded() {
+        let picture = row(&[[0, 9, 20], [1, 10, 20]]);
         assert_eq!(scaled(&picture, (1, 1)).pixels, [1, 10, 20]);
     }
 
@@ -315,12 +320,7 @@ mod tests {
 
     #[test]
     fn three_to_two_weighs_the_shared_pixel_by_halves() {
-        let picture = Image {
-            width: 3,
-            height: 1,
-            layout: Layout::Rgb,
-            pixels: vec![0, 0, 0, 90, 90, 90, 255, 255, 255],
-        };
+        let picture = row(&[[0; 3], [90; 3], [255; 3]]);
         // (2 * 0 + 1 * 90) / 3 and (1 * 90 + 2 * 255) / 3
         assert_eq!(scaled(&picture, (2, 1)).pixels, [30, 30, 30, 200, 200, 200]);
     }

@@ -153,20 +153,19 @@ fn scores_are_reached_wherever_a_quality_does() {
     assert!(mean < 4.0, "{mean} points above on average");
 }
 
-/// A picture whose curves are as the model expects them, but for so many octaves of its bits and so
-/// many points of its scores.
-struct Expected {
+/// A picture whose curves are as the model expects them, but for so many octaves of its bits, and
+/// eight times as many points of its scores.
+struct Shifted {
     octaves: f64,
-    points: f64,
     tried: Vec<u8>,
 }
 
-impl Expected {
+impl Shifted {
     fn value(&self, curve: Curve, quality: u8) -> f64 {
         let expected = Model::new(None).curve(curve)[usize::from(quality)];
         match curve {
             Curve::Bits => expected + self.octaves,
-            Curve::Score => expected + self.points,
+            Curve::Score => expected + 8.0 * self.octaves,
         }
     }
 
@@ -175,7 +174,7 @@ impl Expected {
     }
 }
 
-impl Candidates for Expected {
+impl Candidates for Shifted {
     fn encode_at(&mut self, quality: u8) -> Result<Encoded, ConversionError> {
         self.tried.push(quality);
         Ok(encoded(self.bytes_at(quality), Coding::Lossy))
@@ -194,7 +193,7 @@ impl Candidates for Expected {
 #[test]
 fn pictures_as_expected_take_one_encoding_and_others_few_more() {
     // The encodings of 80 searches, for bytes and for a score.
-    for (apart, most) in [
+    for (octaves, most) in [
         (-1.0, [220, 295]),
         (-0.4, [160, 162]),
         (0.0, [80, 80]),
@@ -203,9 +202,8 @@ fn pictures_as_expected_take_one_encoding_and_others_few_more() {
     ] {
         let mut taken = [0, 0];
         for quality in 15..95 {
-            let mut picture = Expected {
-                octaves: apart,
-                points: 8.0 * apart,
+            let mut picture = Shifted {
+                octaves,
                 tried: Vec::new(),
             };
             let goal = Goal::MaxBytes {
@@ -225,7 +223,7 @@ fn pictures_as_expected_take_one_encoding_and_others_few_more() {
         }
         assert!(
             taken.iter().zip(most).all(|(taken, most)| *taken <= most),
-            "{taken:?} encodings of pictures that are {apart} octaves apart"
+            "{taken:?} encodings of pictures that are {octaves} octaves apart"
         );
     }
 }
