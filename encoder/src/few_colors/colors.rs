@@ -22,9 +22,9 @@ pub type Point = [i32; 4];
 pub struct Color {
     pub argb: u32,
     pub point: Point,
-    /// The number of its pixels, with [`REPEATED`] more for each that equals the one on its left,
-    /// and 4 times as much for each round in which one of them lay in an area that changed
-    /// visibly. The sum over all colors is below 2^38.
+    /// The number of its pixels, with [`REPEATED`] more for each that equals the one on its left.
+    /// Each round in which one of them lay in an area that changed visibly multiplies it by 16, up
+    /// to 9 for every 256 pixels of the picture. The sum over all colors is below 2^38.
     pub weight: u64,
     /// Whether its weight was raised in this round.
     pub is_raised: bool,

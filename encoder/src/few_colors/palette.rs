@@ -222,3 +222,102 @@ impl Mean {
         u32::from_le_bytes([blue, green, red, alpha])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn color(argb: u32, weight: u64) -> Color {
+        Color {
+            argb,
+            point: point(argb),
+            weight,
+            is_raised: false,
+            replaced: argb,
+        }
+    }
+
+    #[test]
+    fn a_mean_weighs_samples_by_alpha_and_number() {
+        let members = [
+            color(0xff00_00c8, 2),
+            color(0x8064_0a00, 2),
+            color(0x4000_ff00, 1),
+        ];
+        // Alpha times weight: 510, 256 and 64, of 830 together.
+        let [blue, green, red] = [
+            200 * 510,           // 122.9
+            10 * 256 + 255 * 64, // 22.7
+            100 * 256,           // 30.8
+        ]
+        .map(|sum: u32| (f64::from(sum) / 830.0).round() as u8);
+        let expected = u32::from_le_bytes([blue, green, red, 166]);
+        assert_eq!(Mean::of(&members).argb(), expected);
+    }
+
+    #[test]
+    fn a_color_of_half_of_the_weight_stays_exact() {
+        let [main, other, third] = [0xff12_3456, 0xff65_4321, 0xff00_0000];
+        let mean = |weight| Mean::of(&[color(other, 2), color(main, weight), color(third, 2)]);
+        assert_eq!(mean(4).argb(), main);
+        assert_ne!(mean(3).argb(), main);
+        // What is clear has no mean.
+        let clear = [
+            color(0x0000_0001, 1),
+            color(0x0000_0002, 1),
+            color(0x0000_0003, 1),
+        ];
+        assert_eq!(Mean::of(&clear).argb(), 0x0000_0003);
+    }
+
+    #[test]
+    fn clusters_are_cut_where_the_errors_of_the_parts_are_least() {
+        for (greens, weights) in [
+            ([0, 1, 2, 50, 51, 52], [1; 6]),
+            ([0, 40, 41, 42, 43, 44], [1; 6]),
+            ([0, 1, 2, 3, 4, 60], [1; 6]),
+            // Weights move the cut away from the middle.
+            ([0, 10, 20, 30, 40, 50], [1, 1, 30, 1, 1, 1]),
+            ([0, 10, 20, 30, 40, 50], [20, 1, 1, 1, 1, 1]),
+        ] {
+            let members: Vec<Color> = greens
+                .iter()
+                .zip(weights)
+                .map(|(&green, weight)| color(0xff00_0000 | green << 8, weight))
+                .collect();
+            let error = |part: &[Color]| Cluster::new(part, 0..part.len()).error;
+            let least = (1..members.len())
+                .min_by_key(|&cut| error(&members[..cut]) + error(&members[cut..]));
+            let cut = best_cut(&members, GREEN);
+            assert_eq!(
+                cut,
+                least.expect("five cuts"),
+                "of {greens:?} by {weights:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_nearest_color_is_the_one_of_least_distance() {
+        let mut random = crate::testing::Random::new(3);
+        let mut colors = |count: usize| -> Vec<Color> {
+            (0..count)
+                .map(|_| color(random.below(u32::MAX) | 0xff00_0000, 1))
+                .collect()
+        };
+        let means: Vec<Mean> = colors(40)
+            .iter()
+            .map(|color| Mean::of(std::slice::from_ref(color)))
+            .collect();
+        let palette = Palette::new(&means);
+        for color in colors(300) {
+            let distances = palette
+                .0
+                .iter()
+                .map(|(point, _)| distance(point, &color.point));
+            let least = distances.min().expect("40 colors");
+            let found = &palette.0[palette.nearest(&color)].0;
+            assert_eq!(distance(found, &color.point), least, "{:08x}", color.argb);
+        }
+    }
+}

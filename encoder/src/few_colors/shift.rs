@@ -74,3 +74,73 @@ fn change(color: &Color) -> [i32; 4] {
     });
     std::array::from_fn(|sample| after[sample] - before[sample])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRAY: u32 = 0xff80_8080;
+    const CLEAR_RED: u32 = 0x80ff_0000;
+
+    /// The colors of a picture, of which [`CLEAR_RED`] is replaced by one of less red and more
+    /// alpha.
+    fn colors(pixels: &[u32]) -> Colors {
+        let counted = Colors::count(pixels, Workers::unlimited(1)).expect("not cancelled");
+        let mut colors = counted.expect("enough colors");
+        let index = colors.find(CLEAR_RED);
+        colors.list[index].replaced = 0x82f6_0000;
+        colors
+    }
+
+    /// A picture of 20 columns and 30 rows: gray, with as many further colors in its last rows as
+    /// are counted, and [`CLEAR_RED`] in the first columns of row 2 and in the last block of it.
+    fn picture() -> Vec<u32> {
+        let mut pixels = vec![GRAY; 20 * 30];
+        for (index, pixel) in pixels[16 * 20..].iter_mut().enumerate() {
+            *pixel = 0xff00_0000 | index as u32;
+        }
+        pixels[2 * 20..][..3].fill(CLEAR_RED);
+        pixels[2 * 20 + 19] = CLEAR_RED;
+        pixels
+    }
+
+    #[test]
+    fn samples_change_by_their_product_with_alpha() {
+        let pixels = picture();
+        let colors = colors(&pixels);
+        let changes = change(&colors.list[colors.find(CLEAR_RED)]);
+        assert_eq!(changes, [0, 0, 246 * 130 - 255 * 128, 2 * 255]);
+        assert_eq!(change(&colors.list[colors.find(GRAY)]), [0; 4]);
+    }
+
+    #[test]
+    fn blocks_count_whose_mean_changes_by_more_than_the_limit() {
+        let pixels = picture();
+        // Red, which changes most, changes by 660 in 255ths of a level: in three pixels of the 64
+        // of the first block, and in one of the 32 of the narrow last one.
+        let first = 660 * 3 * 64 / (255 * 64);
+        let last = 660 * 64 / (255 * 32);
+        for (limit, expected) in [(last, 2), (last + 1, 1), (first, 1), (first + 1, 0)] {
+            let mut colors = colors(&pixels);
+            let shifted = raise_weights(&pixels, 20, &mut colors, limit, Workers::unlimited(1));
+            assert_eq!(shifted.expect("not cancelled"), expected, "limit {limit}");
+        }
+    }
+
+    #[test]
+    fn colors_of_counted_blocks_weigh_more_up_to_a_limit() {
+        let pixels = picture();
+        let mut colors = colors(&pixels);
+        let weights = |colors: &Colors| {
+            [CLEAR_RED, GRAY, 0xff00_0001].map(|argb| colors.list[colors.find(argb)].weight)
+        };
+        let before = weights(&colors);
+        // 3 pixels and 1 of which 2 equal the one on their left.
+        assert_eq!(before[0], 4 + 2 * 8);
+        let shifted = raise_weights(&pixels, 20, &mut colors, 0, Workers::unlimited(1));
+        assert_eq!(shifted.expect("not cancelled"), 2);
+        // 600 * 9 / 256 is less than 16 times 20; gray weighs more than that, and stays.
+        assert_eq!(weights(&colors), [21, before[1], before[2]]);
+        assert!(colors.list.iter().all(|color| !color.is_raised));
+    }
+}
