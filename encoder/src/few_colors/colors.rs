@@ -117,7 +117,8 @@ impl Colors {
 }
 
 impl Color {
-    fn new(argb: u32) -> Color {
+    /// Returns a color of no pixels, which is not replaced.
+    pub fn new(argb: u32) -> Color {
         Color {
             argb,
             point: point(argb),

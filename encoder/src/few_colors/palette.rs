@@ -226,14 +226,12 @@ impl Mean {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Random;
 
     fn color(argb: u32, weight: u64) -> Color {
         Color {
-            argb,
-            point: point(argb),
             weight,
-            is_raised: false,
-            replaced: argb,
+            ..Color::new(argb)
         }
     }
 
@@ -244,13 +242,9 @@ mod tests {
             color(0x8064_0a00, 2),
             color(0x4000_ff00, 1),
         ];
-        // Alpha times weight: 510, 256 and 64, of 830 together.
-        let [blue, green, red] = [
-            200 * 510,           // 122.9
-            10 * 256 + 255 * 64, // 22.7
-            100 * 256,           // 30.8
-        ]
-        .map(|sum: u32| (f64::from(sum) / 830.0).round() as u8);
+        // Their alphas times weights are 510, 256 and 64, together 830.
+        let [blue, green, red] = [200 * 510, 10 * 256 + 255 * 64, 100 * 256]
+            .map(|sum: u32| (f64::from(sum) / 830.0).round() as u8);
         let expected = u32::from_le_bytes([blue, green, red, 166]);
         assert_eq!(Mean::of(&members).argb(), expected);
     }
@@ -261,7 +255,7 @@ mod tests {
         let mean = |weight| Mean::of(&[color(other, 2), color(main, weight), color(third, 2)]);
         assert_eq!(mean(4).argb(), main);
         assert_ne!(mean(3).argb(), main);
-        // What is clear has no mean.
+        // Transparent colors have no mean: the last of the heaviest ones stands for them.
         let clear = [
             color(0x0000_0001, 1),
             color(0x0000_0002, 1),
@@ -299,7 +293,7 @@ mod tests {
 
     #[test]
     fn the_nearest_color_is_the_one_of_least_distance() {
-        let mut random = crate::testing::Random::new(3);
+        let mut random = Random::new(3);
         let mut colors = |count: usize| -> Vec<Color> {
             (0..count)
                 .map(|_| color(random.below(u32::MAX) | 0xff00_0000, 1))

@@ -80,27 +80,28 @@ mod tests {
     use super::*;
 
     const GRAY: u32 = 0xff80_8080;
-    const CLEAR_RED: u32 = 0x80ff_0000;
+    const HALF_CLEAR_RED: u32 = 0x80ff_0000;
 
-    /// The colors of a picture, of which [`CLEAR_RED`] is replaced by one of less red and more
+    /// The colors of a picture, of which [`HALF_CLEAR_RED`] is replaced by one of less red and more
     /// alpha.
     fn colors(pixels: &[u32]) -> Colors {
         let counted = Colors::count(pixels, Workers::unlimited(1)).expect("not cancelled");
         let mut colors = counted.expect("enough colors");
-        let index = colors.find(CLEAR_RED);
+        let index = colors.find(HALF_CLEAR_RED);
         colors.list[index].replaced = 0x82f6_0000;
         colors
     }
 
-    /// A picture of 20 columns and 30 rows: gray, with as many further colors in its last rows as
-    /// are counted, and [`CLEAR_RED`] in the first columns of row 2 and in the last block of it.
+    /// A gray picture of 20 columns and 30 rows. Its last rows have 280 further colors, since fewer
+    /// than 257 are not counted. Row 2 has three pixels of [`HALF_CLEAR_RED`] in its first block,
+    /// and one in its last.
     fn picture() -> Vec<u32> {
         let mut pixels = vec![GRAY; 20 * 30];
         for (index, pixel) in pixels[16 * 20..].iter_mut().enumerate() {
             *pixel = 0xff00_0000 | index as u32;
         }
-        pixels[2 * 20..][..3].fill(CLEAR_RED);
-        pixels[2 * 20 + 19] = CLEAR_RED;
+        pixels[2 * 20..][..3].fill(HALF_CLEAR_RED);
+        pixels[2 * 20 + 19] = HALF_CLEAR_RED;
         pixels
     }
 
@@ -108,7 +109,7 @@ mod tests {
     fn samples_change_by_their_product_with_alpha() {
         let pixels = picture();
         let colors = colors(&pixels);
-        let changes = change(&colors.list[colors.find(CLEAR_RED)]);
+        let changes = change(&colors.list[colors.find(HALF_CLEAR_RED)]);
         assert_eq!(changes, [0, 0, 246 * 130 - 255 * 128, 2 * 255]);
         assert_eq!(change(&colors.list[colors.find(GRAY)]), [0; 4]);
     }
@@ -132,14 +133,14 @@ mod tests {
         let pixels = picture();
         let mut colors = colors(&pixels);
         let weights = |colors: &Colors| {
-            [CLEAR_RED, GRAY, 0xff00_0001].map(|argb| colors.list[colors.find(argb)].weight)
+            [HALF_CLEAR_RED, GRAY, 0xff00_0001].map(|argb| colors.list[colors.find(argb)].weight)
         };
         let before = weights(&colors);
-        // 3 pixels and 1 of which 2 equal the one on their left.
+        // Two of the four pixels equal the one on their left.
         assert_eq!(before[0], 4 + 2 * 8);
         let shifted = raise_weights(&pixels, 20, &mut colors, 0, Workers::unlimited(1));
         assert_eq!(shifted.expect("not cancelled"), 2);
-        // 600 * 9 / 256 is less than 16 times 20; gray weighs more than that, and stays.
+        // The limit of 600 * 9 / 256 is less than 16 times 20. Gray weighs more than it, and stays.
         assert_eq!(weights(&colors), [21, before[1], before[2]]);
         assert!(colors.list.iter().all(|color| !color.is_raised));
     }
