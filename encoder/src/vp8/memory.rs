@@ -118,3 +118,28 @@ fn coded_size(quality: u8) -> u64 {
         .unwrap_or([POINTS[5]; 2]);
     low + (high - low) * (quality - from) / (to - from).max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_grow_with_their_quality() {
+        let sizes: Vec<u64> = (0..=100).map(coded_size).collect();
+        assert!(sizes.is_sorted());
+        // Measured at these, and halfway between 50 and 85 without its fraction.
+        assert_eq!(
+            [0, 10, 50, 67, 85, 100].map(|quality| sizes[quality]),
+            [30, 54, 78, 90, 104, 148]
+        );
+        assert_eq!(coded_size(255), 148);
+    }
+
+    #[test]
+    fn levels_grow_with_the_quality_up_to_their_most() {
+        assert_eq!(
+            [0, 1, 9, 10, 96, 97, 100].map(packed_size),
+            [125, 129, 161, 162, 162, 172, 172]
+        );
+    }
+}

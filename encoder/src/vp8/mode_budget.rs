@@ -30,3 +30,26 @@ pub fn flag_cost(has_segments: bool) -> u64 {
     let map = if has_segments { 2 * 256 } else { 0 };
     map + 256 + 26
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twelve_bits_a_macroblock_afford_segments() {
+        // 4,194,296 bits of the first partition.
+        assert!(affords_segments(1));
+        assert!(affords_segments(349_524));
+        assert!(!affords_segments(349_525));
+    }
+
+    #[test]
+    fn modes_get_what_the_header_and_flags_leave() {
+        // 4,174,296 bits for 10,000 macroblocks: 417.4296 each, of which flags take 1 + 26/256.
+        assert_eq!(mode_budget(100, 100, false), 106_861 - 282);
+        assert_eq!(mode_budget(100, 100, true), 106_861 - 282 - 512);
+        assert_eq!(mode_budget(50, 200, false), mode_budget(100, 100, false));
+        // The largest picture.
+        assert_eq!(mode_budget(1024, 1024, true), LEAST_MODE_COST.into());
+    }
+}

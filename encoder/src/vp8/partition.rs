@@ -285,3 +285,29 @@ pub fn assemble(
     }
     Ok(frame)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_are_as_large_as_their_size_fields_can_express() {
+        let frame = |first: usize, tokens: &[usize]| {
+            let partitions = [&[first], tokens].concat();
+            let partitions: Vec<_> = partitions.iter().map(|&length| vec![0; length]).collect();
+            assemble(16, 16, &partitions, 100).map(|frame| frame.len())
+        };
+        // Ten bytes of header, and three for the size of every token partition but the last.
+        assert_eq!(frame(5, &[7]), Ok(10 + 5 + 7));
+        assert_eq!(frame(5, &[100, 101]), Ok(10 + 5 + 3 + 201));
+        assert_eq!(frame(5, &[101, 1]), Err(EncodeError::TooLarge));
+        assert_eq!(
+            frame(MAX_FIRST_PARTITION, &[1]),
+            Ok(10 + MAX_FIRST_PARTITION + 1)
+        );
+        assert_eq!(
+            frame(MAX_FIRST_PARTITION + 1, &[1]),
+            Err(EncodeError::TooLarge)
+        );
+    }
+}

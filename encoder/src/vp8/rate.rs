@@ -363,6 +363,11 @@ mod tests {
                         "level {level}"
                     );
                 }
+                let costs = costs.of(kind).levels(position, context);
+                for level in 1..=MAX_LEVEL as usize {
+                    let each = [costs.of(level), costs.of(level - 1)];
+                    assert_eq!(costs.pair(level), each, "level {level}");
+                }
             }
         }
     }

@@ -13,7 +13,7 @@
 
 use super::constants::Constants;
 use super::macroblock::{AboveContext, Pixels, PlaneRow};
-use super::mode_decision::{Lambdas, ModeSearch, Visibility};
+use super::mode_decision::{Lambdas, ModeSearch, TrellisUse, Visibility};
 use super::probability;
 use super::quantize::Quantizers;
 use super::rate::CoefficientCosts;
@@ -191,7 +191,7 @@ impl<'a> DecisionPass<'a> {
         };
         match self.expected_counts {
             Some(counts) => picture.costs = costs_by(counts),
-            None if self.search.compares_scores() => self.sample_costs(&mut picture)?,
+            None if self.search.trellis != TrellisUse::Never => self.sample_costs(&mut picture)?,
             None => {}
         }
         Ok(picture)

@@ -332,3 +332,12 @@ fn too_large_partitions_are_encoded_with_coarser_quantizers() {
         "what cannot be done ends"
     );
 }
+
+#[test]
+fn an_index_rises_by_64_for_each_limit_that_noise_is_over() {
+    assert_eq!(coarsen(20, 200, 100), 84);
+    assert_eq!(coarsen(20, 150, 100), 52);
+    assert_eq!(coarsen(20, 101, 100), 24, "four at least");
+    assert_eq!(coarsen(64, 200, 100), 127, "no further than the last");
+    assert_eq!(coarsen(64, usize::MAX, 0), 127);
+}

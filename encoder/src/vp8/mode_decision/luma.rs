@@ -168,10 +168,9 @@ fn try_intra16_mode<K: BlockKernels>(
         // counts as coefficients for the loop filter.
         intra16.y2 = NO_COEFFICIENTS;
     }
-    intra16.y2_score = if mb.search.compares_scores() {
-        score_y2(mb, &dcs, intra16)
-    } else {
-        0
+    intra16.y2_score = match mb.search.trellis {
+        TrellisUse::Never => 0,
+        _ => score_y2(mb, &dcs, intra16),
     };
 
     let quantization = Quantization::for_trials(mb.search);

@@ -223,7 +223,8 @@ pub struct ModeSearch {
 /// The blocks that go through the trellis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrellisUse {
-    /// None, which costs 5 %.
+    /// None, which costs 5 %. No decision compares scores then: none are computed, and the
+    /// coefficient costs are not used. One mode of each kind is tried, and Intra4 wins.
     Never,
     /// All Intra4 trials, and the winning Intra16 and chroma modes. Only the winning subblock modes
     /// instead of all Intra4 trials costs 0.4 % more.
@@ -273,15 +274,6 @@ impl ModeSearch {
                 trellis: TrellisUse::Intra4AndWinners,
             },
         }
-    }
-
-    /// Whether any decision compares scores. If not, none are computed, and the coefficient costs
-    /// are not used.
-    pub fn compares_scores(self) -> bool {
-        self.intra4_trials > 1
-            || self.block_trials > 1
-            || self.intra16_cutoff > 0
-            || self.trellis != TrellisUse::Never
     }
 
     /// Returns limits that give about the same token counts in less time.
@@ -414,8 +406,7 @@ impl Quantization {
     /// Returns how Intra4 trials are quantized.
     fn for_intra4(search: ModeSearch) -> Quantization {
         match search.trellis {
-            TrellisUse::Never if !search.compares_scores() => Quantization::Unscored,
-            TrellisUse::Never => Quantization::Plain,
+            TrellisUse::Never => Quantization::Unscored,
             TrellisUse::Intra4AndWinners | TrellisUse::Always => Quantization::Trellis,
         }
     }
