@@ -27,7 +27,7 @@ const SHIPPED: [&str; 5] = [
 const QUALITIES: [u8; 7] = [0, 1, 25, 50, 75, 85, 100];
 
 /// Parameters of the shipped and made-up pictures below, beside the qualities above.
-const MORE: [(&[&str], &[&str]); 6] = [
+const MORE: [(&[&str], &[&str]); 7] = [
     (
         &["astronaut.jpg", "alpha.png", "graphic.png"],
         &[
@@ -60,6 +60,17 @@ const MORE: [(&[&str], &[&str]); 6] = [
             "mode=lossless&effort=low",
             "mode=lossless",
             "mode=lossless&effort=high",
+        ],
+    ),
+    // Pictures of more than 256 x 256 pixels are predicted in other ways than icons are.
+    (
+        &["chelsea.jpg", "rocket.jpg", "discs"],
+        &[
+            "mode=lossless&effort=low",
+            "mode=lossless",
+            "mode=lossless&effort=high",
+            "mode=lossless&near_lossless=60",
+            "mode=auto",
         ],
     ),
     (
@@ -98,6 +109,24 @@ fn made_up(name: &str) -> Option<Vec<u8>> {
             [color * 251, color * 83, color * 29, 255].map(|sample| sample as u8)
         })
     }
+    /// Discs in front of each other, with shades and soft edges.
+    fn discs(x: u32, y: u32) -> [u8; 4] {
+        let mut pixel = [240, 240, 235].map(|sample: i32| sample * 64);
+        for disc in 0..12 {
+            let (across, down) = (x as i32 - disc * 97 % 420, y as i32 - disc * 61 % 300);
+            let radius = 30 + disc * 5;
+            // 64 a pixel inside of the edge.
+            let depth = (radius * radius - across * across - down * down) * 32 / radius;
+            let cover = depth.clamp(0, 64);
+            let shade = if disc % 3 == 0 { down / 2 } else { 0 };
+            let color = [disc * 83 % 200, disc * 29 % 200, disc * 151 % 200];
+            for (sample, color) in pixel.iter_mut().zip(color) {
+                *sample = (*sample / 64 * (64 - cover)) + (color + shade).clamp(0, 255) * cover;
+            }
+        }
+        let [red, green, blue] = pixel.map(|sample| (sample / 64) as u8);
+        [red, green, blue, 255]
+    }
     match name {
         "2-colors" => Some(colors(2).png()),
         "5-colors" => Some(colors(5).png()),
@@ -108,6 +137,7 @@ fn made_up(name: &str) -> Option<Vec<u8>> {
             };
             Some(MadeUp::of(90, 70, pixel).png())
         }
+        "discs" => Some(MadeUp::of(420, 300, discs).png()),
         "noise" => Some(MadeUp::noise(45, 33).png()),
         "moving-squares" => Some(moving_squares(160, 120, 8)),
         _ => None,
