@@ -148,3 +148,40 @@ pub fn costs(counts: &[u32]) -> Vec<f32> {
     }
     costs
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_cost_their_share_of_their_alphabet() {
+        let [_, red, blue, alpha, distance] = histogram::alphabets(0).map(|symbols| symbols.start);
+        let mut counts = vec![0; distance + 320];
+        counts[red + 3] = 4;
+        counts[red + 9] = 12;
+        counts[alpha + 255] = 7;
+        let costs = costs(&counts);
+        for (symbol, exact, what) in [
+            (red + 3, 2.0, "4 of 16"),
+            (red + 9, (16.0f32 / 12.0).log2(), "12 of 16"),
+            (red, 17f32.log2() + 4.0, "a new one"),
+            (alpha + 255, 0.0, "the only one"),
+            (alpha, 3.0 + 4.0, "one beside the only one"),
+            (blue, 4.0, "the first one"),
+        ] {
+            let cost = costs[symbol];
+            assert!((cost - exact).abs() < 1e-3, "{what}: {cost} for {exact}");
+        }
+    }
+
+    #[test]
+    fn a_group_costs_its_share_of_tiles_and_the_map_its_changes() {
+        let groups = CodeGroups {
+            by_tile: vec![0, 0, 1, 1, 0, 0, 3, 2],
+            histograms: vec![Vec::new(); 4],
+        };
+        assert_eq!(groups.member_costs(), [1.0, 2.0, 3.0, 3.0]);
+        // Four changes of eight tiles, each with a name of two bits and one bit more.
+        assert_eq!(groups.map_cost(), 4 * 3 * BIT / 8);
+    }
+}

@@ -26,7 +26,7 @@ pub fn round(
     workers: Workers<'_>,
 ) -> Result<(), EncodeError> {
     let height = pixels.len() / width;
-    if max_error == 0 || width < 3 || height < 3 || has_palette(pixels, workers)? {
+    if max_error == 0 || has_palette(pixels, workers)? {
         return Ok(());
     }
     let rounded = rounded(max_error);
@@ -159,7 +159,16 @@ mod tests {
 
     #[test]
     fn every_size_and_the_border() {
-        for (width, height) in [(1, 1), (2, 9), (9, 2), (3, 3), (40, 40)] {
+        // Those of more than two pixels each way have more than 256 colors inside of the border.
+        for (width, height) in [
+            (1, 1),
+            (1, 300),
+            (300, 1),
+            (2, 300),
+            (300, 2),
+            (3, 300),
+            (300, 3),
+        ] {
             let pixels = noise(width, height);
             let rounded = round_for(0, &pixels, width);
             for (i, (a, b)) in pixels.iter().zip(&rounded).enumerate() {
@@ -168,6 +177,8 @@ mod tests {
                     assert_eq!(a, b, "{width} x {height} at {x}, {y}");
                 }
             }
+            let has_inside = width > 2 && height > 2;
+            assert_eq!(rounded != pixels, has_inside, "{width} x {height}");
         }
     }
 }
