@@ -4,15 +4,14 @@
 //! Each picture is converted in a process of its own, whose peak tells. For other pictures:
 //! `TOWEBP_PICTURES=FOLDER cargo test --test codec estimate -- --ignored --nocapture`
 
-use crate::support::Folder;
 use crate::support::animation::{animated, animated_rgba, moving_squares};
 use crate::support::jpeg::{Kind, jpeg};
 use crate::support::picture::Picture;
+use crate::support::{Folder, in_own_process};
 use std::cell::Cell;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::process::Command;
 use towebp_pipeline::conversion::{self, Cancel, CpuBudget, Fonts, Job, Params, Plan, Resources};
 use towebp_pipeline::image::{self, Format, Layout, Limits};
 
@@ -407,30 +406,16 @@ struct Measured {
 }
 
 fn measure(picture: &Path, query: &str) -> Measured {
-    let output = Command::new(std::env::current_exe().expect("this program has a file"))
-        .args([
-            "--exact",
-            "estimate::conversion_in_a_process_of_its_own",
-            "--nocapture",
-        ])
-        .env(CASE, format!("{} {query}", picture.display()))
-        .env(
-            "GLIBC_TUNABLES",
-            "glibc.malloc.mmap_threshold=1048576:glibc.malloc.trim_threshold=1048576",
-        )
-        .output()
-        .expect("it starts");
-    let text = String::from_utf8_lossy(&output.stdout);
+    let case = format!("{} {query}", picture.display());
+    let tunables = "glibc.malloc.mmap_threshold=1048576:glibc.malloc.trim_threshold=1048576";
+    let text = in_own_process(
+        "estimate::conversion_in_a_process_of_its_own",
+        &[(CASE, &case), ("GLIBC_TUNABLES", tunables)],
+    );
     let numbers = text
         .lines()
         .find_map(|line| line.split_once("measured ")?.1.split_once(' '));
-    let (taken, estimated) = numbers.unwrap_or_else(|| {
-        panic!(
-            "{}: {text}{}",
-            picture.display(),
-            String::from_utf8_lossy(&output.stderr)
-        )
-    });
+    let (taken, estimated) = numbers.unwrap_or_else(|| panic!("{case}: {text}"));
     Measured {
         taken: taken.parse().expect("a number"),
         estimated: estimated.parse().expect("a number"),

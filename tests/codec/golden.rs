@@ -111,20 +111,21 @@ fn made_up(name: &str) -> Option<Vec<u8>> {
     }
     /// Discs in front of each other, with shades and soft edges.
     fn discs(x: u32, y: u32) -> [u8; 4] {
-        let mut pixel = [240, 240, 235].map(|sample: i32| sample * 64);
+        let mut pixel = [240, 240, 235];
         for disc in 0..12 {
             let (across, down) = (x as i32 - disc * 97 % 420, y as i32 - disc * 61 % 300);
             let radius = 30 + disc * 5;
-            // 64 a pixel inside of the edge.
+            // The depth inside of the disc grows by 64 a pixel at its edge.
             let depth = (radius * radius - across * across - down * down) * 32 / radius;
             let cover = depth.clamp(0, 64);
             let shade = if disc % 3 == 0 { down / 2 } else { 0 };
             let color = [disc * 83 % 200, disc * 29 % 200, disc * 151 % 200];
             for (sample, color) in pixel.iter_mut().zip(color) {
-                *sample = (*sample / 64 * (64 - cover)) + (color + shade).clamp(0, 255) * cover;
+                let inside = (color + shade).clamp(0, 255);
+                *sample = (*sample * (64 - cover) + inside * cover) / 64;
             }
         }
-        let [red, green, blue] = pixel.map(|sample| (sample / 64) as u8);
+        let [red, green, blue] = pixel.map(|sample| sample as u8);
         [red, green, blue, 255]
     }
     match name {

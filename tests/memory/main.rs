@@ -11,8 +11,8 @@ mod peaks;
 mod random;
 
 use std::env;
-use std::process::Command;
 use std::thread;
+use support::in_own_process;
 
 /// Whether the test that calls it is alone in its process, so that it may count all bytes of that.
 /// If it is not, it has passed in a process of its own, as others do at the same time.
@@ -24,19 +24,7 @@ fn is_alone() -> bool {
     if test == "main" || env::var_os(ALONE).is_some() {
         return true;
     }
-    let program = env::current_exe().expect("the program's own path");
-    let output = Command::new(program)
-        .args(["--exact", test, "--nocapture"])
-        .env(ALONE, "1")
-        .output()
-        .expect("the program starts again");
-    print!("{}", String::from_utf8_lossy(&output.stdout));
-    eprint!("{}", String::from_utf8_lossy(&output.stderr));
-    assert!(
-        output.status.success(),
-        "{test} by itself: {}",
-        output.status
-    );
+    print!("{}", in_own_process(test, &[(ALONE, "1")]));
     false
 }
 

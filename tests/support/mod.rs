@@ -34,6 +34,27 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// Runs one test of this test program in a process of its own, with these variables in its
+/// environment. Returns what it printed.
+///
+/// # Panics
+/// If there is no such test or it fails, with what it wrote.
+pub fn in_own_process(test: &str, environment: &[(&str, &str)]) -> String {
+    let output = Command::new(std::env::current_exe().expect("this program has a file"))
+        .args(["--exact", test, "--nocapture"])
+        .envs(environment.iter().copied())
+        .output()
+        .expect("it starts");
+    let [printed, errors] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(
+        output.status.success() && printed.contains(" 1 passed;"),
+        "{test} with {environment:?}: {}\n{printed}{errors}",
+        output.status
+    );
+    printed
+}
+
 /// The built program.
 pub const TOWEBP: &str = env!("CARGO_BIN_EXE_towebp");
 

@@ -127,7 +127,7 @@ mod tests {
     fn files_grow_with_their_quality() {
         let sizes: Vec<u64> = (0..=100).map(coded_size).collect();
         assert!(sizes.is_sorted());
-        // Measured at these, and halfway between 50 and 85 without its fraction.
+        // These were measured, but that of 67, which lies on the line between 50 and 85.
         assert_eq!(
             [0, 10, 50, 67, 85, 100].map(|quality| sizes[quality]),
             [30, 54, 78, 90, 104, 148]

@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn twelve_bits_a_macroblock_afford_segments() {
-        // 4,194,296 bits of the first partition.
+        // The first partition has 4,194,296 bits.
         assert!(affords_segments(1));
         assert!(affords_segments(349_524));
         assert!(!affords_segments(349_525));
@@ -45,11 +45,12 @@ mod tests {
 
     #[test]
     fn modes_get_what_the_header_and_flags_leave() {
-        // 4,174,296 bits for 10,000 macroblocks: 417.4296 each, of which flags take 1 + 26/256.
+        // The header leaves 4,174,296 bits, which are 417.4296 for each of 10,000 macroblocks.
+        // Flags take 1 + 26/256 of them.
         assert_eq!(mode_budget(100, 100, false), 106_861 - 282);
         assert_eq!(mode_budget(100, 100, true), 106_861 - 282 - 512);
         assert_eq!(mode_budget(50, 200, false), mode_budget(100, 100, false));
-        // The largest picture.
+        // The largest picture has so little left that its modes get the least.
         assert_eq!(mode_budget(1024, 1024, true), LEAST_MODE_COST.into());
     }
 }

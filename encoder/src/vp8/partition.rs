@@ -297,7 +297,7 @@ mod tests {
             let partitions: Vec<_> = partitions.iter().map(|&length| vec![0; length]).collect();
             assemble(16, 16, &partitions, 100).map(|frame| frame.len())
         };
-        // Ten bytes of header, and three for the size of every token partition but the last.
+        // The header takes ten bytes, and the size of every token partition but the last three.
         assert_eq!(frame(5, &[7]), Ok(10 + 5 + 7));
         assert_eq!(frame(5, &[100, 101]), Ok(10 + 5 + 3 + 201));
         assert_eq!(frame(5, &[101, 1]), Err(EncodeError::TooLarge));

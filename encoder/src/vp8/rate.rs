@@ -352,21 +352,17 @@ mod tests {
             let costs = CoefficientCosts::new(&DEFAULT_PROBABILITIES);
             for (position, context) in [(1, 0), (1, 2), (5, 1), (15, 2)] {
                 let p = &DEFAULT_PROBABILITIES[kind as usize][BANDS[position]][context];
+                let levels = costs.of(kind).levels(position, context);
                 for level in 0..=MAX_LEVEL as usize {
                     let mut written = if context > 0 { bit_cost(true, p[0]) } else { 0 };
                     super::super::token::write_level(level as i16, p, &mut |value, probability| {
                         written += bit_cost(value, probability);
                     });
-                    assert_eq!(
-                        costs.of(kind).levels(position, context).of(level),
-                        written,
-                        "level {level}"
-                    );
-                }
-                let costs = costs.of(kind).levels(position, context);
-                for level in 1..=MAX_LEVEL as usize {
-                    let each = [costs.of(level), costs.of(level - 1)];
-                    assert_eq!(costs.pair(level), each, "level {level}");
+                    assert_eq!(levels.of(level), written, "level {level}");
+                    if level > 0 {
+                        let each = [written, levels.of(level - 1)];
+                        assert_eq!(levels.pair(level), each, "level {level}");
+                    }
                 }
             }
         }

@@ -181,7 +181,8 @@ mod tests {
             histograms: vec![Vec::new(); 4],
         };
         assert_eq!(groups.member_costs(), [1.0, 2.0, 3.0, 3.0]);
-        // Four changes of eight tiles, each with a name of two bits and one bit more.
+        // The group changes four times in eight tiles. A change takes a name of two bits and one
+        // bit more.
         assert_eq!(groups.map_cost(), 4 * 3 * BIT / 8);
     }
 }

@@ -159,7 +159,8 @@ mod tests {
 
     #[test]
     fn every_size_and_the_border() {
-        // Those of more than two pixels each way have more than 256 colors inside of the border.
+        // Pictures of more than two pixels each way are rounded inside of their border, since they
+        // have more than 256 colors.
         for (width, height) in [
             (1, 1),
             (1, 300),

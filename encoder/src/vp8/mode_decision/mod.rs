@@ -224,7 +224,7 @@ pub struct ModeSearch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrellisUse {
     /// None, which costs 5 %. No decision compares scores then: none are computed, and the
-    /// coefficient costs are not used. One mode of each kind is tried, and Intra4 wins.
+    /// coefficient costs are not used. One mode of each kind is tried, and Intra4 wins where it is.
     Never,
     /// All Intra4 trials, and the winning Intra16 and chroma modes. Only the winning subblock modes
     /// instead of all Intra4 trials costs 0.4 % more.
