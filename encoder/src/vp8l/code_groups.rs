@@ -136,12 +136,10 @@ pub fn costs(counts: &[u32]) -> Vec<f32> {
     for alphabet in histogram::alphabets(counts.len()) {
         let of = &counts[alphabet.clone()];
         let total: u32 = of.iter().sum();
-        let used = of.iter().filter(|count| **count > 0).count();
         for (cost, &count) in costs[alphabet].iter_mut().zip(of) {
             // A symbol that is new to a group also costs its code length.
             *cost = match count {
                 0 => (log2(total + 1) as f32 / 65536.0) + 4.0,
-                _ if used == 1 => 0.0,
                 _ => (log2(total) - log2(count)) as f32 / 65536.0,
             };
         }
