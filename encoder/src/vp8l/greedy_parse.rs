@@ -1,6 +1,6 @@
 //! The greedy parse, which compares few earlier positions at each pixel: RFC 9649, section 3.6.2.2.
 
-use super::cancellation::PIXELS_PER_CHECK;
+use super::cancellation::Checks;
 use super::distance::{DistanceCodes, MAX_DISTANCE};
 use super::match_length::match_length;
 use super::prefix::MAX_LENGTH;
@@ -26,12 +26,9 @@ pub fn parse_greedily(
     let mut last = vec![Occurrence::default(); 1 << hash_bits];
     let mut tokens = Tokens::default();
     let mut i = 0;
-    let mut next_check = 0;
+    let mut checks = Checks::new(workers);
     while i < pixels.len() {
-        if i >= next_check {
-            workers.check()?;
-            next_check = i + PIXELS_PER_CHECK;
-        }
+        checks.at(i)?;
         let limit = (pixels.len() - i).min(MAX_LENGTH);
         if limit < MIN_LENGTH {
             tokens.push_literal();

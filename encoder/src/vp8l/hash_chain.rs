@@ -5,7 +5,7 @@
 //! before it, one pixel longer each, as long as they match. A position's link is no longer needed
 //! when its copy is found, so the copy takes the link's place in memory.
 
-use super::cancellation::PIXELS_PER_CHECK;
+use super::cancellation::{Checks, PIXELS_PER_CHECK};
 use super::distance::MAX_DISTANCE;
 use super::match_length::match_length;
 use super::prefix::MAX_LENGTH;
@@ -57,11 +57,12 @@ pub fn longest_copies(
     workers: Workers<'_>,
 ) -> Result<Vec<Copy>, EncodeError> {
     let mut links = link_chains(pixels, workers)?;
-    let mut next_check = pixels.len();
+    // Each pixel may take a search.
+    let mut checks = Checks::every(PIXELS_PER_CHECK / 32, workers);
     let mut i = pixels.len();
     while i > 1 {
         i -= 1;
-        check_sometimes(i, &mut next_check, workers)?;
+        checks.at(i)?;
         let best = search(pixels, &links, i, width, depth);
         links[i] = best;
         let distance = best.distance();
@@ -71,7 +72,7 @@ pub fn longest_copies(
         let mut length = best.length();
         while i > distance && pixels[i - 1] == pixels[i - 1 - distance] {
             i -= 1;
-            check_sometimes(i, &mut next_check, workers)?;
+            checks.at(i)?;
             length = (length + 1).min(MAX_KEPT);
             links[i] = Copy::new(length, distance);
         }
@@ -80,22 +81,6 @@ pub fn longest_copies(
         *first = Copy::NONE;
     }
     Ok(links)
-}
-
-/// Checks for cancellation from time to time, while `i` descends.
-#[inline]
-fn check_sometimes(
-    i: usize,
-    next_check: &mut usize,
-    workers: Workers<'_>,
-) -> Result<(), EncodeError> {
-    /// Fewer than elsewhere, because each pixel may take a search.
-    const PIXELS: usize = PIXELS_PER_CHECK / 32;
-    if i >= *next_check {
-        return Ok(());
-    }
-    *next_check = i.saturating_sub(PIXELS);
-    workers.check()
 }
 
 /// Returns, for each pixel, the distance to the last position with the same hash; 0 if there is
@@ -118,12 +103,9 @@ fn link_chains(pixels: &[u32], workers: Workers<'_>) -> Result<Vec<Copy>, Encode
         });
     };
     let mut i = 0;
-    let mut next_check = 0;
+    let mut checks = Checks::new(workers);
     while i + 2 < pixels.len() {
-        if i >= next_check {
-            workers.check()?;
-            next_check = i + PIXELS_PER_CHECK;
-        }
+        checks.at(i)?;
         let color = pixels[i];
         if color != pixels[i + 1] || color != pixels[i + 2] {
             let pair = u64::from(color) << 32 | u64::from(pixels[i + 1]);
@@ -210,6 +192,13 @@ mod tests {
         }
         let repeated = copies[3000];
         assert_eq!((repeated.length(), repeated.distance()), (800, 2900));
+    }
+
+    #[test]
+    fn a_copy_grows_by_a_pixel_up_to_the_longest() {
+        assert_eq!(Copy::new(5, 9).longer(), Some(Copy::new(6, 9)));
+        let (almost, longest) = (Copy::new(MAX_KEPT - 1, 9), Copy::new(MAX_KEPT, 9));
+        assert_eq!((almost.longer(), longest.longer()), (Some(longest), None));
     }
 
     #[test]

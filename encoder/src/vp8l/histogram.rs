@@ -1,6 +1,6 @@
 //! Counts of the symbols of the five alphabets of RFC 9649, section 3.7.2.
 
-use super::cancellation::PIXELS_PER_CHECK;
+use super::cancellation::Checks;
 use super::entropy;
 use super::prefix::{self, DISTANCE_SYMBOLS, LENGTH_SYMBOLS};
 use super::token::{Token, TokenImage};
@@ -67,12 +67,9 @@ pub fn for_each_symbol(
     mut count: impl FnMut(usize, &[usize]),
 ) -> Result<(), EncodeError> {
     let mut i = 0;
-    let mut next_check = 0;
+    let mut checks = Checks::new(workers);
     for &token in image.tokens {
-        if i >= next_check {
-            workers.check()?;
-            next_check = i + PIXELS_PER_CHECK;
-        }
+        checks.at(i)?;
         if token.distance_code() == 0 {
             for (at, &color) in (i..).zip(&image.pixels[i..i + token.length()]) {
                 match image.cache.index(at, color) {

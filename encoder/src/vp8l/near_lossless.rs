@@ -4,7 +4,7 @@
 //! Flat, smooth and synthetic areas stay as they are. Other areas, where each pixel differs from
 //! all its neighbors, mask small errors.
 
-use super::cancellation::PIXELS_PER_CHECK;
+use super::cancellation::Checks;
 use super::transform::has_palette;
 use crate::EncodeError;
 use crate::threads::Workers;
@@ -36,11 +36,9 @@ pub fn round(
     };
     // The row above, before rounding.
     let mut above = pixels[..width].to_vec();
-    let rows_per_check = PIXELS_PER_CHECK.div_ceil(width);
+    let mut checks = Checks::new(workers);
     for y in 1..height - 1 {
-        if y % rows_per_check == 0 {
-            workers.check()?;
-        }
+        checks.at(y * width)?;
         let (row, below) = pixels[y * width..].split_at_mut(width);
         let mut left = row[0];
         above[0] = left;

@@ -5,7 +5,7 @@
 //! after it is known, and the cheapest is chosen among a literal, the copies found there, and
 //! shorter parts of these copies.
 
-use super::cancellation::PIXELS_PER_CHECK;
+use super::cancellation::{Checks, PIXELS_PER_CHECK};
 use super::color_cache::CacheHits;
 use super::cost_model::CostModel;
 use super::distance::{self, DistanceCodes};
@@ -78,12 +78,9 @@ impl OptimalParse<'_> {
         let codes = DistanceCodes::new(self.width);
         let mut tokens = Tokens::default();
         let mut i = 0;
-        let mut next_check = 0;
+        let mut checks = Checks::new(workers);
         while i < copies.len() {
-            if i >= next_check {
-                workers.check()?;
-                next_check = i + PIXELS_PER_CHECK;
-            }
+            checks.at(i)?;
             let copy = copies[i];
             if copy.length() == 0 {
                 tokens.push_literal();
@@ -152,14 +149,13 @@ impl OptimalParse<'_> {
         let mut known_literal = (0, model.literal(0));
         let mut next_distance = 0;
         let mut compared_from = pixels.len();
-        let mut next_check = pixels.len();
+        let mut checks = Checks::new(workers);
         let mut i = pixels.len();
         while i > 0 {
             i -= 1;
-            if i < next_check {
-                workers.check()?;
-                next_check = i.saturating_sub(PIXELS_PER_CHECK);
-                // Otherwise a flat picture would be compared all at once at the end.
+            checks.at(i)?;
+            // Otherwise a flat picture would be compared all at once at the end.
+            if compared_from - i > PIXELS_PER_CHECK {
                 extend_all(&mut short_matches, pixels, i, &mut compared_from);
             }
             if i < tile_begin
@@ -283,6 +279,30 @@ mod tests {
             .run(&mut copies, workers)
             .expect("nothing cancels it")
             .0
+    }
+
+    #[test]
+    fn a_match_ends_where_pixels_differ_first() {
+        let pixels = [1, 2, 1, 2, 9, 2, 9, 2];
+        let mut short = ShortMatch {
+            distance: 2,
+            end: pixels.len(),
+        };
+        let mut compared_from = pixels.len();
+        let mut end_from = |i: usize| {
+            short.extend_to(&pixels, i, compared_from);
+            compared_from = i;
+            short.end
+        };
+        // Pixels 5, 6 and 7 match to the end, pixel 4 does not, pixels 2 and 3 match up to there.
+        assert_eq!([7, 5, 4, 2, 1].map(&mut end_from), [8, 8, 4, 4, 1]);
+        // Pixels 2 and 3 are compared with one call that goes on to pixel 4.
+        let mut short = ShortMatch {
+            distance: 2,
+            end: pixels.len(),
+        };
+        short.extend_to(&pixels, 2, pixels.len());
+        assert_eq!(short.end, 4);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The symbols of each tile of a picture, by which tiles choose their group of prefix codes
 //! (RFC 9649, section 3.7.2.2).
 
+use super::cancellation::Checks;
 use super::code_groups::{CodeGroups, costs};
 use super::entropy_image::EntropyImage;
 use super::histogram;
@@ -237,7 +238,6 @@ impl Tiles {
         simd: Simd,
         workers: Workers<'_>,
     ) -> Result<(), EncodeError> {
-        const TILES_PER_CHECK: usize = 256;
         let count = groups.histograms.len();
         let stride = count.next_multiple_of(LANES);
         // Indexed by symbol, then by group: the cost of the symbol in the group.
@@ -250,10 +250,9 @@ impl Tiles {
         let map_cost = groups.member_costs();
         let mut sums = vec![0f32; stride];
         let mut of = vec![0; self.filled.len()];
+        let mut checks = Checks::every(256, workers);
         for (tile, chosen) in of.iter_mut().enumerate() {
-            if tile % TILES_PER_CHECK == 0 {
-                workers.check()?;
-            }
+            checks.at(tile)?;
             sums[..count].copy_from_slice(&map_cost);
             let symbols = self.packed(tile);
             with_instructions!(
@@ -299,5 +298,30 @@ impl Tiles {
             width: self.across,
             groups,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vp8l::color_cache::CacheHits;
+
+    #[test]
+    fn tiles_are_few_and_a_row_of_their_counts_takes_no_more_than_half_of_the_pixels() {
+        let bits = |width: usize, height: usize, most: usize| {
+            let image = TokenImage {
+                pixels: &vec![0; width * height],
+                width,
+                tokens: &[],
+                cache: &CacheHits::NONE,
+            };
+            fitting_tile_bits(&image, 4, most)
+        };
+        // 13 x 7, 7 x 4 and 4 x 2 tiles.
+        let few = [91, 90, 28, 27, 8, 7, 2, 1, 0].map(|most| bits(200, 100, most));
+        assert_eq!(few, [4, 5, 5, 6, 6, 7, 7, 8, 9]);
+        // 128 tiles across with counts of 1088 symbols each are 139,264.
+        assert_eq!(histogram::symbol_count(0), 1088);
+        assert_eq!([17, 18].map(|height| bits(16_383, height, 10_000)), [8, 7]);
     }
 }

@@ -7,6 +7,7 @@ use super::predictor::Modes;
 use super::residual_classes::{ResidualClasses, ResidualCosts};
 use crate::EncodeError;
 use crate::threads::Workers;
+use crate::vp8l::cancellation::Checks;
 use crate::vp8l::entropy::BIT;
 
 /// Factors of a block, in 1/32.
@@ -126,11 +127,9 @@ pub fn apply(
     factors: &Factors,
     workers: Workers<'_>,
 ) -> Result<(), EncodeError> {
-    const ROWS_PER_CHECK: usize = 8;
+    let mut checks = Checks::new(workers);
     for (y, row) in pixels.chunks_exact_mut(width).enumerate() {
-        if y % ROWS_PER_CHECK == 0 {
-            workers.check()?;
-        }
+        checks.at(y * width)?;
         let blocks = &factors.by_block[(y >> factors.block_bits) * factors.across..];
         for (pixels, by) in row.chunks_mut(1 << factors.block_bits).zip(blocks) {
             if *by != Multipliers::default() {

@@ -3,7 +3,7 @@
 use super::subtract;
 use crate::EncodeError;
 use crate::threads::Workers;
-use crate::vp8l::cancellation::PIXELS_PER_CHECK;
+use crate::vp8l::cancellation::{Checks, PIXELS_PER_CHECK};
 
 /// The colors of a picture that has few.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,10 +113,9 @@ impl Palette {
         let index_bits = 8 >> pack_bits;
         let mut known = (self.colors[0], 0);
         let mut to = 0;
-        for (y, row) in (0..pixels.len()).step_by(width).enumerate() {
-            if y % 8 == 0 {
-                workers.check()?;
-            }
+        let mut checks = Checks::new(workers);
+        for row in (0..pixels.len()).step_by(width) {
+            checks.at(row)?;
             for first in (row..row + width).step_by(1 << pack_bits) {
                 let mut packed = 0;
                 for (position, i) in

@@ -4,6 +4,7 @@
 use super::predictor::Modes;
 use crate::EncodeError;
 use crate::threads::Workers;
+use crate::vp8l::cancellation::Checks;
 use crate::vp8l::entropy::{BIT_SHIFT, log2};
 
 /// Cost of each value of blue, green, red and alpha, in 1 / [`BIT`](crate::vp8l::entropy::BIT)
@@ -125,11 +126,9 @@ fn for_each_run(
     workers: Workers<'_>,
     mut what: impl FnMut(usize, &[u32]),
 ) -> Result<(), EncodeError> {
-    const ROWS_PER_CHECK: usize = 8;
+    let mut checks = Checks::new(workers);
     for (y, row) in pixels.chunks_exact(width).enumerate() {
-        if y % ROWS_PER_CHECK == 0 {
-            workers.check()?;
-        }
+        checks.at(y * width)?;
         let first = (y >> modes.block_bits) * modes.across;
         for (block, run) in (first..).zip(row.chunks(1 << modes.block_bits)) {
             if modes.by_block[block] > 0 {

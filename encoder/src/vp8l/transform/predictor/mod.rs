@@ -19,6 +19,7 @@ use super::subtract;
 use crate::EncodeError;
 use crate::cpu::{Simd, with_instructions};
 use crate::threads::Workers;
+use crate::vp8l::cancellation::Checks;
 use std::ops::Range;
 
 /// Number of prediction modes.
@@ -127,9 +128,6 @@ fn store(bytes: &mut [u8], pixels: &[u32]) {
     }
 }
 
-/// Number of rows between two checks for cancellation.
-const ROWS_PER_CHECK: usize = 8;
-
 /// Replaces `pixels` by the residuals of their prediction, sample by sample.
 pub fn subtract_predicted(
     pixels: &mut [u32],
@@ -141,11 +139,10 @@ pub fn subtract_predicted(
     let mut rows = RowBytes::new(width);
     let mut residuals = vec![0; width * 4];
     // Pixels predict those after them, so the last ones are replaced first.
+    let mut checks = Checks::new(workers);
     for y in (1..pixels.len() / width).rev() {
-        if y % ROWS_PER_CHECK == 0 {
-            workers.check()?;
-        }
         let row = y * width;
+        checks.at(row)?;
         let first = subtract(pixels[row], pixels[row - width]);
         for (run, mode) in modes.runs(y, width) {
             if mode == 0 {
@@ -188,10 +185,9 @@ pub fn restrict_residuals(
     workers: Workers<'_>,
 ) -> Result<Vec<u32>, EncodeError> {
     let mut out = Vec::with_capacity(pixels.len());
+    let mut checks = Checks::new(workers);
     for (y, predicted) in predicted.chunks_exact(width).enumerate() {
-        if y % ROWS_PER_CHECK == 0 {
-            workers.check()?;
-        }
+        checks.at(y * width)?;
         let start = out.len();
         out.extend_from_slice(predicted);
         if y == 0 {
