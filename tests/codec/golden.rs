@@ -64,7 +64,7 @@ const MORE: [(&[&str], &[&str]); 7] = [
     ),
     // Pictures of more than 256 x 256 pixels are predicted in other ways than icons are.
     (
-        &["chelsea.jpg", "rocket.jpg", "discs"],
+        &["chelsea.jpg", "rocket.jpg", "discs", "page"],
         &[
             "mode=lossless&effort=low",
             "mode=lossless",
@@ -128,6 +128,26 @@ fn made_up(name: &str) -> Option<Vec<u8>> {
         let [red, green, blue] = pixel.map(|sample| sample as u8);
         [red, green, blue, 255]
     }
+    /// Squares of text, between squares that are like a photograph: grain on slopes.
+    fn page() -> MadeUp {
+        let noise = MadeUp::noise(321, 281);
+        let slope = |at: u32, length: u32| (at % (2 * length)).abs_diff(length);
+        MadeUp::of(320, 280, |x, y| {
+            let sample = |x, y| u32::from(noise.at(x, y)[0]);
+            if sample(x / 32, y / 32) < 118 {
+                let strokes =
+                    sample((y / 7 * 13 + x) % 97, 100) / 52 + sample(x / 5 % 97, 101) / 52;
+                let is_paper = strokes + y % 7 < 9;
+                return [[40, 30, 60, 255], [200, 190, 170, 255]][usize::from(is_paper)];
+            }
+            let [_, green, blue, _] = noise.at(x, y).map(u32::from);
+            let grain = (sample(x, y) + sample(x + 1, y) + sample(x, y + 1)) / 64;
+            let light = 50 + slope(x, 80) + slope(y + x / 3, 66);
+            let color = [light, light * 4 / 5 + green / 86, light * 3 / 5 + blue / 64];
+            let [red, green, blue] = color.map(|sample| (sample + grain) as u8);
+            [red, green, blue, 255]
+        })
+    }
     match name {
         "2-colors" => Some(colors(2).png()),
         "5-colors" => Some(colors(5).png()),
@@ -140,6 +160,7 @@ fn made_up(name: &str) -> Option<Vec<u8>> {
         }
         "discs" => Some(MadeUp::of(420, 300, discs).png()),
         "noise" => Some(MadeUp::noise(45, 33).png()),
+        "page" => Some(page().png()),
         "moving-squares" => Some(moving_squares(160, 120, 8)),
         _ => None,
     }
