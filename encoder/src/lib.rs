@@ -49,6 +49,7 @@ mod animation;
 mod auto_mode;
 mod bitstream;
 mod cancel;
+mod checks;
 mod color_change;
 mod container;
 mod cpu;

@@ -1,7 +1,7 @@
 //! The color cache, which holds the last pixel of each hash: RFC 9649, section 3.6.2.3.
 
-use super::cancellation::PIXELS_PER_CHECK;
 use crate::EncodeError;
+use crate::checks::PIXELS_PER_CHECK;
 use crate::threads::Workers;
 
 /// Returns the index of a color in a cache of `2^bits` entries; `bits` is 1 to 11.

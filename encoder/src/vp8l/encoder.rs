@@ -2,13 +2,13 @@
 //! bitstream order.
 
 use super::bit_writer::BitWriter;
-use super::cancellation::PIXELS_PER_CHECK;
 use super::coding;
 use super::estimate::Estimate;
 use super::options::LosslessOptions;
 use super::parse_search::ParseSearch;
 use super::transform::choice;
 use crate::EncodeError;
+use crate::checks::PIXELS_PER_CHECK;
 use crate::threads::Workers;
 
 #[cfg(test)]

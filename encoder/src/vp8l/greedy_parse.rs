@@ -1,11 +1,11 @@
 //! The greedy parse, which compares few earlier positions at each pixel: RFC 9649, section 3.6.2.2.
 
-use super::cancellation::Checks;
 use super::distance::{DistanceCodes, MAX_DISTANCE};
 use super::match_length::match_length;
 use super::prefix::MAX_LENGTH;
 use super::token::Tokens;
 use crate::EncodeError;
+use crate::checks::Checks;
 use crate::threads::Workers;
 
 /// Parses from left to right, and always takes the longest of three copies: from the row above,

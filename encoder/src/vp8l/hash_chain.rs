@@ -5,11 +5,11 @@
 //! before it, one pixel longer each, as long as they match. A position's link is no longer needed
 //! when its copy is found, so the copy takes the link's place in memory.
 
-use super::cancellation::{Checks, PIXELS_PER_CHECK};
 use super::distance::MAX_DISTANCE;
 use super::match_length::match_length;
 use super::prefix::MAX_LENGTH;
 use crate::EncodeError;
+use crate::checks::{Checks, PIXELS_PER_CHECK};
 use crate::threads::Workers;
 
 /// Longest copy that fits into the bits of a [`struct@Copy`].

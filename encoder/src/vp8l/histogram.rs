@@ -1,10 +1,10 @@
 //! Counts of the symbols of the five alphabets of RFC 9649, section 3.7.2.
 
-use super::cancellation::Checks;
 use super::entropy;
 use super::prefix::{self, DISTANCE_SYMBOLS, LENGTH_SYMBOLS};
 use super::token::{Token, TokenImage};
 use crate::EncodeError;
+use crate::checks::Checks;
 use crate::threads::Workers;
 use std::ops::Range;
 

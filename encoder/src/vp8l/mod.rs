@@ -2,7 +2,6 @@
 
 mod argb;
 mod bit_writer;
-mod cancellation;
 mod code_groups;
 mod coding;
 mod color_cache;

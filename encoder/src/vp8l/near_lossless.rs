@@ -4,9 +4,9 @@
 //! Flat, smooth and synthetic areas stay as they are. Other areas, where each pixel differs from
 //! all its neighbors, mask small errors.
 
-use super::cancellation::Checks;
 use super::transform::has_palette;
 use crate::EncodeError;
+use crate::checks::Checks;
 use crate::threads::Workers;
 
 /// Returns the largest error of a sample for `near_lossless`, 0 to 100: 0 at 100, 1 from 80 on, 2

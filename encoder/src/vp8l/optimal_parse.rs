@@ -5,7 +5,6 @@
 //! after it is known, and the cheapest is chosen among a literal, the copies found there, and
 //! shorter parts of these copies.
 
-use super::cancellation::{Checks, PIXELS_PER_CHECK};
 use super::color_cache::CacheHits;
 use super::cost_model::CostModel;
 use super::distance::{self, DistanceCodes};
@@ -17,6 +16,7 @@ use super::match_length::match_length;
 use super::prefix::{self, MAX_LENGTH};
 use super::token::Tokens;
 use crate::EncodeError;
+use crate::checks::{Checks, PIXELS_PER_CHECK};
 use crate::threads::Workers;
 
 /// The input of the optimal parse.

@@ -1,12 +1,12 @@
 //! The symbols of each tile of a picture, by which tiles choose their group of prefix codes
 //! (RFC 9649, section 3.7.2.2).
 
-use super::cancellation::Checks;
 use super::code_groups::{CodeGroups, costs};
 use super::entropy_image::EntropyImage;
 use super::histogram;
 use super::token::TokenImage;
 use crate::EncodeError;
+use crate::checks::Checks;
 use crate::cpu::{Simd, with_instructions};
 use crate::threads::Workers;
 

@@ -6,8 +6,8 @@
 use super::predictor::Modes;
 use super::residual_classes::{ResidualClasses, ResidualCosts};
 use crate::EncodeError;
+use crate::checks::Checks;
 use crate::threads::Workers;
-use crate::vp8l::cancellation::Checks;
 use crate::vp8l::entropy::BIT;
 
 /// Factors of a block, in 1/32.

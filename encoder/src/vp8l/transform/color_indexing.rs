@@ -2,8 +2,8 @@
 
 use super::subtract;
 use crate::EncodeError;
+use crate::checks::{Checks, PIXELS_PER_CHECK};
 use crate::threads::Workers;
-use crate::vp8l::cancellation::{Checks, PIXELS_PER_CHECK};
 
 /// The colors of a picture that has few.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use super::predictor::Modes;
 use crate::EncodeError;
+use crate::checks::Checks;
 use crate::threads::Workers;
-use crate::vp8l::cancellation::Checks;
 use crate::vp8l::entropy::{BIT_SHIFT, log2};
 
 /// Cost of each value of blue, green, red and alpha, in 1 / [`BIT`](crate::vp8l::entropy::BIT)

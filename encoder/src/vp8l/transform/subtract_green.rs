@@ -1,8 +1,8 @@
 //! The subtract green transform: RFC 9649, section 3.5.3.
 
 use crate::EncodeError;
+use crate::checks::PIXELS_PER_CHECK;
 use crate::threads::Workers;
-use crate::vp8l::cancellation::PIXELS_PER_CHECK;
 
 /// Subtracts green from red and blue, modulo 256.
 pub fn apply(pixels: &mut [u32], workers: Workers<'_>) -> Result<(), EncodeError> {

@@ -17,9 +17,9 @@ mod vector;
 
 use super::subtract;
 use crate::EncodeError;
+use crate::checks::Checks;
 use crate::cpu::{Simd, with_instructions};
 use crate::threads::Workers;
-use crate::vp8l::cancellation::Checks;
 use std::ops::Range;
 
 /// Number of prediction modes.

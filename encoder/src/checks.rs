@@ -1,4 +1,4 @@
-//! How often the loops of the lossless encoder (RFC 9649, section 3) check for cancellation.
+//! How often loops over pixels check for cancellation.
 
 use crate::EncodeError;
 use crate::threads::Workers;
@@ -6,11 +6,12 @@ use crate::threads::Workers;
 /// Pixels between two checks: about a millisecond of work.
 pub const PIXELS_PER_CHECK: usize = 1 << 15;
 
-/// Checks for cancellation from time to time in a loop over pixels, forward or backward.
+/// Checks for cancellation from time to time in a loop over pixels, or larger pieces, forward or
+/// backward.
 pub struct Checks<'a> {
     workers: Workers<'a>,
     interval: usize,
-    /// The pixel at the last check.
+    /// The index of the pixel at the last check.
     last: Option<usize>,
 }
 
@@ -20,7 +21,8 @@ impl<'a> Checks<'a> {
         Checks::every(PIXELS_PER_CHECK, workers)
     }
 
-    /// A check every `interval` pixels, for loops in which a pixel takes longer.
+    /// A check every `interval` pieces, for loops in which a piece takes longer than a pixel mostly
+    /// does.
     pub fn every(interval: usize, workers: Workers<'a>) -> Checks<'a> {
         Checks {
             workers,
@@ -29,8 +31,8 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Checks at the first pixel of the loop, and when `pixel` is an interval away from the last
-    /// check.
+    /// Checks at the first pixel of the loop, and at an index that is an interval away from the
+    /// last check.
     ///
     /// # Errors
     /// [`EncodeError::Cancelled`].
