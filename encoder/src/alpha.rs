@@ -1,5 +1,6 @@
 //! The alpha plane beside lossy colors: the `ALPH` chunk (RFC 9649, section 2.7.1.2).
 
+use crate::checks::Checks;
 use crate::error::EncodeError;
 use crate::threads::Workers;
 use crate::vp8l::{self, LosslessOptions};
@@ -106,13 +107,11 @@ fn filtered(
     filter: Filter,
     workers: Workers<'_>,
 ) -> Result<Vec<u32>, EncodeError> {
-    const ROWS_PER_CHECK: usize = 8;
     let mut pixels = Vec::with_capacity(alpha.len());
     let mut above: &[u8] = &[];
+    let mut checks = Checks::new(workers);
     for (y, row) in alpha.chunks_exact(width).enumerate() {
-        if y % ROWS_PER_CHECK == 0 {
-            workers.check()?;
-        }
+        checks.at(y * width)?;
         for (x, &value) in row.iter().enumerate() {
             let left = x.checked_sub(1).map(|x| row[x]);
             let top = above.get(x).copied();

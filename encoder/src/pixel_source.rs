@@ -1,5 +1,6 @@
 //! Where the passes of the encoder get their pixels from: a picture, or a frame of an animation.
 
+use crate::checks::Checks;
 use crate::error::EncodeError;
 use crate::picture::{ColorType, Layout, Picture, RgbPicture};
 use crate::threads::Workers;
@@ -79,10 +80,9 @@ impl PixelSource for Picture<'_> {
     fn argb(&self, exact: bool, workers: Workers<'_>) -> Result<Vec<u32>, EncodeError> {
         let (width, height) = self.size();
         let mut argb = Vec::with_capacity(width * height);
+        let mut checks = Checks::new(workers);
         for y in 0..height {
-            if y.is_multiple_of(rows_per_check(width)) {
-                workers.check()?;
-            }
+            checks.at(y * width)?;
             let row = PixelSource::row(self, y, Target::Lossless);
             let opaque = |[red, green, blue]: [u8; 3]| u32::from_be_bytes([255, red, green, blue]);
             match self.layout() {
@@ -102,10 +102,9 @@ impl PixelSource for Picture<'_> {
         }
         let (width, height) = self.size();
         let mut plane = Vec::with_capacity(width * height);
+        let mut checks = Checks::new(workers);
         for y in 0..height {
-            if y.is_multiple_of(rows_per_check(width)) {
-                workers.check()?;
-            }
+            checks.at(y * width)?;
             let row = Picture::row(self, y);
             match self.color() {
                 ColorType::L8 | ColorType::Rgb8 => {}
@@ -135,13 +134,6 @@ impl PixelSource for Picture<'_> {
     }
 }
 
-/// Pixels between two checks: some tenths of a millisecond.
-const PIXELS_PER_CHECK: usize = 1 << 16;
-
-fn rows_per_check(width: usize) -> usize {
-    PIXELS_PER_CHECK.div_ceil(width)
-}
-
 /// The alpha samples of a row of pixels of `CHANNELS` samples, of which alpha is the last.
 fn alphas<const CHANNELS: usize>(row: &[u8]) -> impl Iterator<Item = u8> {
     let pixels = row.as_chunks::<CHANNELS>().0.iter();
@@ -161,10 +153,9 @@ fn has_alpha_where(
     // A fold, unlike a search, becomes vector instructions.
     let either = |found, alpha| found | condition(alpha);
     let (width, height) = picture.size();
+    let mut checks = Checks::new(workers);
     for y in 0..height {
-        if y.is_multiple_of(rows_per_check(width)) {
-            workers.check()?;
-        }
+        checks.at(y * width)?;
         let row = picture.row(y);
         let found = match picture.color() {
             ColorType::La8 => alphas::<2>(row).fold(false, either),
