@@ -36,6 +36,7 @@ fn every_format_checks_for_cancellation_row_by_row_or_portion_by_portion() {
         let checks = cancel_at_every_check(name, &file, None);
         let portion = match name {
             "JPEG" | "progressive JPEG" => file.len() / 1024,
+            "lossy WebP" => file.len() / 4096,
             "GIF" => file.len() / 1024 + height as usize,
             "BMP with run lengths" => 0,
             _ => height as usize, // PNG, BMP
