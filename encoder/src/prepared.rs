@@ -280,6 +280,39 @@ mod tests {
     }
 
     #[test]
+    fn a_picture_that_is_larger_with_loss_than_was_expected_is_coded_without() {
+        let [steep, fine] = [(12, 20), (16, 1)].map(|(values, step)| {
+            let mut random = Random::new(7);
+            let noise: Vec<u8> = (0..90 * 61)
+                .map(|_| random.byte() % values * step)
+                .collect();
+            let picture = Picture::new(90, 61, ColorType::L8, &noise).expect("good");
+            let mut prepared = Encoder::auto(50).prepare(&picture).expect("good");
+            let plan = prepared.plan;
+            assert!(matches!(plan, CodingPlan::LossyUpTo(_)), "{plan:?}");
+            [0, 100].map(|quality| {
+                let encoded = prepared.encode_at(quality).expect("good");
+                let plain = Encoder::auto(quality).encode(&picture).expect("good");
+                assert!(encoded == plain, "{values} values, quality {quality}");
+                encoded.coding
+            })
+        });
+        assert_eq!(steep, [Coding::Lossy, Coding::Lossless]);
+        assert_eq!(fine, [Coding::Lossy; 2], "it is larger without loss");
+    }
+
+    #[test]
+    fn a_tiny_picture_is_the_smaller_one_of_both_codings() {
+        let mut random = Random::new(7);
+        let noise: Vec<u8> = (0..48 * 48 * 3).map(|_| random.byte()).collect();
+        let picture = Picture::new(48, 48, ColorType::Rgb8, &noise).expect("good");
+        let mut prepared = Encoder::auto(50).prepare(&picture).expect("good");
+        assert!(matches!(prepared.plan, CodingPlan::Smaller));
+        let lossy = Encoder::lossy(20).encode(&picture).expect("good");
+        assert!(prepared.encode_at(20).expect("good") == lossy);
+    }
+
+    #[test]
     fn planes_give_the_file_of_plain_planes() {
         let (luma, chroma) = (pixels(40, 20, 2), pixels(20, 10, 3));
         let size = (40, 80);

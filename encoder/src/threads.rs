@@ -381,6 +381,19 @@ mod tests {
     }
 
     #[test]
+    fn helpers_keep_their_cores_as_long_as_no_other_conversion_needs_them() {
+        let budget = budget(3);
+        let _own = budget.occupy();
+        let done = Workers::new(3, Some(&budget), &Cancel::never()).run(400, |i| {
+            thread::yield_now();
+            i
+        });
+        assert_eq!(done.map(|done| done.len()), Ok(400));
+        let counts = budget.counts();
+        assert!(counts.acquired <= 2, "{counts:?}: helpers ended early");
+    }
+
+    #[test]
     fn a_panic_is_passed_on_and_the_cores_are_released() {
         let budget = budget(3);
         let panic = std::panic::catch_unwind(|| {
