@@ -28,6 +28,18 @@ impl<'a> Chunk<'a> {
         })
     }
 
+    /// Whether the decoder does not need the chunk, and may refuse the whole file for it: it does
+    /// for data of some ancillary chunks that cannot be used, and other readers do not.
+    pub fn is_dispensable(&self) -> bool {
+        match (&self.name, self.data) {
+            (b"cICP", [_, _, matrix, is_full_range, rest @ ..]) => {
+                *matrix != 0 || *is_full_range > 1 || !rest.is_empty()
+            }
+            (b"bKGD", _) => true,
+            _ => false,
+        }
+    }
+
     /// Whether the checksum is right. For `fuzz/` all are, as for the decoder.
     pub fn is_sound(&self) -> bool {
         if cfg!(fuzzing) {
@@ -38,16 +50,23 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// The parts of a range of the file without another range, if that lies within it.
-pub fn parts_without(
-    file: &[u8],
+/// The parts of a range of the file without those of other ranges, in their order, that lie within
+/// it.
+pub fn parts_without<'a>(
+    file: &'a [u8],
     range: Range<usize>,
-    left_out: Option<Range<usize>>,
-) -> [&[u8]; 2] {
-    match left_out.filter(|hole| range.start <= hole.start && hole.end <= range.end) {
-        Some(hole) => [&file[range.start..hole.start], &file[hole.end..range.end]],
-        None => [&file[range], &[]],
+    left_out: &[Range<usize>],
+) -> Vec<&'a [u8]> {
+    let mut parts = Vec::with_capacity(left_out.len() + 1);
+    let mut from = range.start;
+    for hole in left_out {
+        if from <= hole.start && hole.end <= range.end {
+            parts.push(&file[from..hole.start]);
+            from = hole.end;
+        }
     }
+    parts.push(&file[from..range.end]);
+    parts
 }
 
 /// The chunks of a file, with their places in it, as far as they are whole.
@@ -67,20 +86,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_range_that_lies_within_the_other_is_left_out() {
+    fn only_ranges_that_lie_within_the_other_are_left_out() {
         let file = b"0123456789";
-        for (hole, expected) in [
-            (None, ["2345", ""]),
-            (Some(3..5), ["2", "5"]),
-            (Some(2..6), ["", ""]),
-            (Some(2..3), ["", "345"]),
-            (Some(5..6), ["234", ""]),
-            (Some(1..3), ["2345", ""]),
-            (Some(5..7), ["2345", ""]),
-            (Some(7..9), ["2345", ""]),
+        for (holes, expected) in [
+            (vec![], "2345"),
+            (vec![3..5], "2,5"),
+            (vec![2..6], ","),
+            (vec![2..3], ",345"),
+            (vec![5..6], "234,"),
+            (vec![1..3], "2345"),
+            (vec![5..7], "2345"),
+            (vec![7..9], "2345"),
+            (vec![0..1, 2..3, 3..4, 5..6, 6..7], ",,4,"),
         ] {
-            let parts = parts_without(file, 2..6, hole.clone());
-            assert_eq!(parts, expected.map(str::as_bytes), "{hole:?}");
+            let parts = parts_without(file, 2..6, &holes);
+            assert_eq!(parts.join(&b','), expected.as_bytes(), "{holes:?}");
         }
     }
 }

@@ -45,8 +45,10 @@ struct Chunks<'a> {
     profile_bytes: Option<u64>,
     /// The bytes of all chunks that may be Exif or XMP.
     description_bytes: u64,
-    /// Exif, which may turn the picture, and the place of its chunk in the file: the first one.
-    exif: Option<(&'a [u8], Range<usize>)>,
+    /// Exif, which may turn the picture: the first one.
+    exif: Option<&'a [u8]>,
+    /// The places of the chunks in the file that the decoder does not get.
+    left_out: Vec<Range<usize>>,
     /// The bytes of further Exif, which the decoder copies.
     other_exif: u64,
     /// The chunks in front of the pixels that define samples, the first of each name.
@@ -201,13 +203,13 @@ impl<'a> Header<'a> {
 
     /// Exif, from its TIFF header on.
     pub fn exif(&self) -> Option<&'a [u8]> {
-        self.chunks.exif.as_ref().map(|(exif, _)| *exif)
+        self.chunks.exif
     }
 
-    /// The place of the chunk of Exif in the file. The decoder does not get it, since it would copy
-    /// all of it.
-    pub fn exif_place(&self) -> Option<Range<usize>> {
-        self.chunks.exif.as_ref().map(|(_, place)| place.clone())
+    /// The places of the chunks in the file that the decoder does not get, in their order: Exif,
+    /// since it would copy all of it, and [those](Chunk::is_dispensable) that it may refuse.
+    pub fn left_out(&self) -> &[Range<usize>] {
+        &self.chunks.left_out
     }
 
     /// The orientation of the Exif.
@@ -296,12 +298,20 @@ impl<'a> Chunks<'a> {
     fn walk(bytes: &'a [u8], mut take: impl FnMut(usize, &Chunk<'a>)) -> Chunks<'a> {
         /// Deflate encodes 258 bytes in two bits or more, nearly.
         const MAX_INFLATION: u64 = 1032;
+        /// A file has one of each name. A hostile one with more takes no more memory.
+        const MAX_DISPENSABLE: usize = 16;
         let mut chunks = Chunks::default();
         let mut is_before_pixels = true;
         let mut xmp_text = None;
         for (place, chunk) in chunks_of_file(bytes) {
             take(place, &chunk);
             let Chunk { name, data, bytes } = chunk;
+            if chunk.is_dispensable() {
+                if chunks.left_out.len() < MAX_DISPENSABLE {
+                    chunks.left_out.push(place..place + bytes.len());
+                }
+                continue;
+            }
             match &name {
                 b"IDAT" => is_before_pixels = false,
                 b"tRNS" if is_before_pixels => chunks.has_transparency = true,
@@ -316,7 +326,8 @@ impl<'a> Chunks<'a> {
             }
             if name == *b"eXIf" {
                 if chunks.exif.is_none() && chunk.is_sound() {
-                    chunks.exif = Some((data, place..place + bytes.len()));
+                    chunks.exif = Some(data);
+                    chunks.left_out.push(place..place + bytes.len());
                 } else {
                     chunks.other_exif += data.len() as u64;
                 }

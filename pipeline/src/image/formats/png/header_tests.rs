@@ -144,14 +144,14 @@ fn the_first_sound_exif_and_the_first_packet_are_taken() {
     let whole = |begin: usize, length| begin - header_of_chunk..begin + length + 4;
     let sound = header(&file);
     assert_eq!(sound.exif(), Some(&b"one"[..]));
-    assert_eq!(sound.exif_place(), Some(whole(one, 3)));
+    assert_eq!(sound.left_out(), [whole(one, 3)]);
     assert_eq!(sound.xmp(), Some(&b"<a/>"[..]));
     assert!(sound.has_exif());
     // One bit of the first one's checksum.
     file[one + 3] ^= 1;
     let damaged = header(&file);
     assert_eq!(damaged.exif(), Some(&b"other"[..]));
-    assert_eq!(damaged.exif_place(), Some(whole(other, 5)));
+    assert_eq!(damaged.left_out(), [whole(other, 5)]);
     assert!(!header(&self::file((RGB, 8), false, &[], &[])).has_exif());
 }
 

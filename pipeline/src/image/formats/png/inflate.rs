@@ -46,7 +46,7 @@ pub fn bytes(pixel_bytes: u64) -> u64 {
 /// fewer than it is worth (`pixel_bytes`), or if the file is not as a writer leaves it.
 pub fn with_helper<'a, T>(
     bytes: &'a [u8],
-    (pixel_bytes, exif): (u64, Option<Range<usize>>),
+    (pixel_bytes, left_out): (u64, &[Range<usize>]),
     workers: Workers<'a>,
     decode: impl FnOnce(InflatedReader<'_, 'a>) -> T,
 ) -> Option<T> {
@@ -66,7 +66,7 @@ pub fn with_helper<'a, T>(
         let thread = thread::Builder::new().name("inflate".to_owned());
         let helper = thread.spawn_scoped(scope, work).ok()?;
         let part = |range| {
-            let parts = parts_without(bytes, range, exif.clone());
+            let parts = parts_without(bytes, range, left_out);
             CancellableReader::of_parts(&parts, BYTES_PER_CHECK, cancel)
         };
         Some(decode(InflatedReader {

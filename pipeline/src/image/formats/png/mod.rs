@@ -125,8 +125,8 @@ fn with_decoder<T>(
     workers: Workers<'_>,
     decode: impl Fn(Decoder<Input<'_, '_>>) -> Result<T, DecodeError>,
 ) -> Result<T, DecodeError> {
-    let exif = header.exif_place();
-    let inflated = inflate::with_helper(bytes, (header.pixel_bytes(), exif), workers, |reader| {
+    let needed = (header.pixel_bytes(), header.left_out());
+    let inflated = inflate::with_helper(bytes, needed, workers, |reader| {
         let mut decoder = decoder(Input::Inflated(Box::new(reader)));
         // They were checked.
         decoder.ignore_checksums(true);
@@ -145,7 +145,7 @@ fn input<'a>(bytes: &'a [u8], header: &'a Header<'a>, cancel: &'a Cancel<'a>) ->
     if let Some(image) = header.default_image(cancel) {
         Input::Frame(image)
     } else {
-        let parts = parts_without(bytes, 0..bytes.len(), header.exif_place());
+        let parts = parts_without(bytes, 0..bytes.len(), header.left_out());
         Input::of_parts(&parts, cancel)
     }
 }
@@ -474,6 +474,48 @@ pub mod tests {
                 "{length} bytes: {error:?}"
             );
         }
+    }
+
+    #[test]
+    fn chunks_that_cannot_be_used_are_ignored() {
+        let plain = png(info(1, 1, ColorType::Rgb, BitDepth::Eight), &[200, 100, 50]);
+        let read_with = |chunks: &[u8]| {
+            let (head, rest) = plain.split_at(33);
+            let file = [head, chunks, rest].concat();
+            read(&file, &LIMITS, &Cancel::never())
+                .map(|decoded| (decoded.image.pixels, decoded.space))
+        };
+        let unchanged = Ok((vec![200, 100, 50], None));
+        for (name, data) in [
+            (b"cICP", &[9, 16, 1, 1][..]),
+            (b"cICP", &[9, 16, 0, 2]),
+            (b"cICP", &[9, 16, 0, 1, 0]),
+            (b"cICP", &[9, 16, 0]),
+            (b"mDCV", &[1; 25]),
+            (b"cLLI", &[1; 9]),
+            (b"bKGD", &[1]),
+            (b"gAMA", &[1; 5]),
+            (b"cHRM", &[1; 33]),
+        ] {
+            let decoded = read_with(&chunk(*name, data));
+            assert_eq!(decoded, unchanged, "{name:?} of {data:?}");
+        }
+        assert_ne!(read_with(&chunk(*b"cICP", &[9, 16, 0, 1])), unchanged);
+        let many = chunk(*b"cICP", &[9, 16, 1, 1]);
+        assert_eq!(read_with(&many.repeat(16)), unchanged);
+        assert!(read_with(&many.repeat(17)).is_err());
+
+        let header = [&[0, 0, 0, 1, 0, 0, 0, 1][..], &[8, 3, 0, 0, 0]].concat();
+        let file = [
+            &b"\x89PNG\r\n\x1a\n"[..],
+            &chunk(*b"IHDR", &header),
+            &chunk(*b"bKGD", &[0]),
+            &chunk(*b"PLTE", &[1, 2, 3]),
+            &chunk(*b"IDAT", &stored(&[0, 0])),
+            &chunk(*b"IEND", &[]),
+        ]
+        .concat();
+        assert_eq!(image(&file).pixels, [1, 2, 3]);
     }
 
     /// A chunk (PNG 5.3).
