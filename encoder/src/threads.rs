@@ -381,6 +381,24 @@ mod tests {
     }
 
     #[test]
+    fn much_memory_is_copied_and_freed_with_checks_in_between() {
+        let count = |work: &dyn Fn(Workers<'_>) -> bool| {
+            let checks = Checks::new(usize::MAX);
+            let is_unwanted = || checks.are_used_up();
+            assert!(work(Workers::new(1, None, &Cancel::when(&is_unwanted))));
+            checks.calls.into_inner()
+        };
+        let mebibytes = |count: usize| vec![7u32; count << 18];
+        let three = mebibytes(3);
+        let copies = |workers: Workers<'_>| workers.copy(&three).as_ref() == Ok(&three);
+        assert_eq!(count(&copies), 3);
+        for (size, checks) in [(16, 0), (17, 1), (40, 2)] {
+            let frees = |workers: Workers<'_>| workers.release(mebibytes(size)).is_ok();
+            assert_eq!(count(&frees), checks, "{size} MiB");
+        }
+    }
+
+    #[test]
     fn helpers_keep_their_cores_as_long_as_no_other_conversion_needs_them() {
         let budget = budget(3);
         let _own = budget.occupy();
