@@ -3,14 +3,14 @@
 
 #[path = "../../fuzz/fuzz_targets/animation.rs"]
 mod animation;
+#[path = "../../fuzz/fuzz_targets/color.rs"]
+mod color;
 #[path = "../../fuzz/fuzz_targets/decode.rs"]
 mod decode;
 #[path = "../../fuzz/fuzz_targets/exif.rs"]
 mod exif;
 #[path = "../../fuzz/fuzz_targets/front_door.rs"]
 mod front_door;
-#[path = "../../fuzz/fuzz_targets/icc.rs"]
-mod icc;
 #[path = "../../fuzz/fuzz_targets/multipart.rs"]
 mod multipart;
 #[path = "../../fuzz/fuzz_targets/parameters.rs"]
@@ -80,10 +80,10 @@ macro_rules! replayed {
 
 replayed! {
     animation
+    color
     decode
     exif
     front_door
-    icc
     multipart
     parameters
     vp8l_encode

@@ -76,11 +76,3 @@ pub fn orient(image: Image, exif: &[u8]) -> Image {
 pub fn copyright(xmp: Option<&[u8]>, iptc: Option<&[u8]>) -> Option<Vec<u8>> {
     metadata::copyright_xmp(xmp, iptc)
 }
-
-/// For `fuzz/`: converts a picture from a profile's space to sRGB; `is_gray` is whether its samples
-/// were gray in the file.
-#[cfg(feature = "testing")]
-pub fn convert_to_srgb(image: &mut Image, profile: &[u8], is_gray: bool) {
-    let space = color::Space::Icc(profile.to_vec());
-    color::convert_to_srgb(image, &space, is_gray, &Cancel::never()).expect("it is not cancelled");
-}
