@@ -454,18 +454,7 @@ pub mod tests {
 
     #[test]
     fn a_palette_that_ends_within_a_color_is_rejected() {
-        let file = |palette: &[u8]| {
-            let header = [&[0, 0, 0, 1, 0, 0, 0, 1][..], &[8, 3, 0, 0, 0]].concat();
-            [
-                &b"\x89PNG\r\n\x1a\n"[..],
-                &chunk(*b"IHDR", &header),
-                &chunk(*b"PLTE", palette),
-                &chunk(*b"tRNS", &[9]),
-                &chunk(*b"IDAT", &stored(&[0, 0])),
-                &chunk(*b"IEND", &[]),
-            ]
-            .concat()
-        };
+        let file = |palette: &[u8]| indexed(&[(b"PLTE", palette), (b"tRNS", &[9])]);
         assert_eq!(image(&file(&[1, 2, 3])).pixels, [1, 2, 3, 9]);
         for length in [4, 5] {
             let error = read(&file(&[7; 5][..length]), &LIMITS, &Cancel::never()).err();
@@ -505,17 +494,22 @@ pub mod tests {
         assert_eq!(read_with(&many.repeat(16)), unchanged);
         assert!(read_with(&many.repeat(17)).is_err());
 
-        let header = [&[0, 0, 0, 1, 0, 0, 0, 1][..], &[8, 3, 0, 0, 0]].concat();
-        let file = [
-            &b"\x89PNG\r\n\x1a\n"[..],
-            &chunk(*b"IHDR", &header),
-            &chunk(*b"bKGD", &[0]),
-            &chunk(*b"PLTE", &[1, 2, 3]),
-            &chunk(*b"IDAT", &stored(&[0, 0])),
-            &chunk(*b"IEND", &[]),
-        ]
-        .concat();
+        let file = indexed(&[(b"bKGD", &[0]), (b"PLTE", &[1, 2, 3])]);
         assert_eq!(image(&file).pixels, [1, 2, 3]);
+    }
+
+    /// A picture of one pixel, the first color of the palette, with these chunks in front of it.
+    fn indexed(chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
+        let header = [0, 0, 0, 1, 0, 0, 0, 1, 8, 3, 0, 0, 0];
+        let pixel = stored(&[0, 0]);
+        let (begin, data, end) = (
+            (b"IHDR", &header[..]),
+            (b"IDAT", &pixel[..]),
+            (b"IEND", &[][..]),
+        );
+        let all = [&[begin], chunks, &[data, end]].concat();
+        let chunks = all.iter().flat_map(|(name, data)| chunk(**name, data));
+        b"\x89PNG\r\n\x1a\n".iter().copied().chain(chunks).collect()
     }
 
     /// A chunk (PNG 5.3).
