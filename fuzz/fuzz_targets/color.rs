@@ -120,21 +120,24 @@ impl Input {
             (Format::Tiff, file)
         };
 
+        let is_of_gray = profile.get(16..20).is_none_or(|space| space == b"GRAY");
+        let stays_gray = colors == Colors::Gray && has_profile && is_of_gray;
         let image = decode(&file, format);
         assert_eq!((image.width, image.height), (WIDTH, HEIGHT));
         let pixels = image.pixels.chunks_exact(image.layout.channels());
         for (pixel, samples) in pixels.zip(samples.chunks_exact(channels)) {
             if has_alpha {
-                let alpha = match (self.is_deep, samples[channels - 1]) {
-                    (false, sample) => (sample >> 8) as u8,
-                    (true, sample) => ((u32::from(sample) + 128) / 257) as u8,
+                let sample = samples[channels - 1];
+                let alpha = if self.is_deep {
+                    ((u32::from(sample) + 128) / 257) as u8
+                } else {
+                    (sample >> 8) as u8
                 };
                 let is_opaque = image.layout == Layout::Rgb;
                 let found = if is_opaque { 255 } else { pixel[3] };
                 assert_eq!(found, alpha, "alpha has changed");
             }
-            let is_of_gray = profile.get(16..20).is_none_or(|space| space == b"GRAY");
-            if colors == Colors::Gray && has_profile && is_of_gray {
+            if stays_gray {
                 assert_eq!(pixel[..3], [pixel[0]; 3], "gray has become a color");
             }
         }
@@ -150,7 +153,9 @@ impl Input {
 
     fn png(&self, colors: Colors, has_alpha: bool, samples: &[u16], profile: &[u8]) -> Vec<u8> {
         let mut file = Vec::new();
-        let mut encoder = png::Encoder::new(&mut file, WIDTH, HEIGHT);
+        let mut info = png::Info::with_size(WIDTH, HEIGHT);
+        info.icc_profile = (!profile.is_empty()).then(|| profile.into());
+        let mut encoder = png::Encoder::with_info(&mut file, info).expect("a good size");
         encoder.set_color(match (colors, has_alpha) {
             (Colors::Gray, false) => png::ColorType::Grayscale,
             (Colors::Gray, true) => png::ColorType::GrayscaleAlpha,
@@ -183,10 +188,7 @@ impl Input {
                     chunk(*b"cHRM", points.map(u32::to_be_bytes).as_flattened());
                 }
             }
-            Space::Profile(_) | Space::Bytes(_) => {
-                let data = [b"profile\0\0", stored_in_zlib(profile).as_slice()].concat();
-                chunk(*b"iCCP", &data);
-            }
+            Space::Profile(_) | Space::Bytes(_) => {}
         }
         let stored = self.stored(samples, u16::to_be_bytes);
         writer.write_image_data(&stored).expect("as many samples");
@@ -310,29 +312,10 @@ impl Profile {
     }
 }
 
-/// A stream of zlib without compression (RFC 1950, RFC 1951).
-fn stored_in_zlib(bytes: &[u8]) -> Vec<u8> {
-    let mut stream = vec![0x78, 0x01];
-    for block in bytes.chunks(0xFFFF) {
-        let length = block.len() as u16;
-        stream.push(0);
-        stream.extend([length, !length].map(u16::to_le_bytes).as_flattened());
-        stream.extend(block);
-    }
-    stream.extend([1, 0, 0, 0xFF, 0xFF]);
-    let (mut sum, mut sums) = (1u32, 0u32);
-    for byte in bytes {
-        sum = (sum + u32::from(*byte)) % 65521;
-        sums = (sums + sum) % 65521;
-    }
-    stream.extend((sums << 16 | sum).to_be_bytes());
-    stream
-}
-
 /// Numbers of 16 bits behind the point.
-fn fixed(numbers: &[i16]) -> impl Iterator<Item = u8> {
+fn fixed(numbers: &[i16]) -> Vec<u8> {
     let numbers = numbers.iter().map(|number| i32::from(*number) << 3);
-    numbers.flat_map(i32::to_be_bytes)
+    numbers.flat_map(i32::to_be_bytes).collect()
 }
 
 fn curve(values: &[u16]) -> Vec<u8> {
@@ -365,21 +348,11 @@ impl Element {
         match self {
             Element::Curve(values) => curve(values),
             Element::Parametric(function, numbers) => {
-                let mut bytes = begin(b"para");
-                bytes.extend([0, function % 6, 0, 0]);
-                bytes.extend(fixed(numbers));
-                bytes
+                let function = vec![0, function % 6, 0, 0];
+                [begin(b"para"), function, fixed(numbers)].concat()
             }
-            Element::Xyz(numbers) => {
-                let mut bytes = begin(b"XYZ ");
-                bytes.extend(fixed(numbers));
-                bytes
-            }
-            Element::Numbers(numbers) => {
-                let mut bytes = begin(b"sf32");
-                bytes.extend(fixed(numbers));
-                bytes
-            }
+            Element::Xyz(numbers) => [begin(b"XYZ "), fixed(numbers)].concat(),
+            Element::Numbers(numbers) => [begin(b"sf32"), fixed(numbers)].concat(),
             Element::CodePoints(points) => [begin(b"cicp").as_slice(), points].concat(),
             Element::Text(text) => {
                 let mut bytes = begin(b"mluc");
@@ -435,7 +408,7 @@ impl Element {
                 };
                 stage(0, curves(3));
                 if let Some(matrix) = matrix {
-                    stage(1, fixed(matrix).collect());
+                    stage(1, fixed(matrix));
                     stage(2, curves(3));
                 }
                 if let Some(grid) = grid {
