@@ -1,5 +1,6 @@
 //! An estimate of the bytes of a picture's lossless coding, by a sample of its rows.
 
+use crate::checks::Checks;
 use crate::error::EncodeError;
 use crate::pixel_source::{PixelSource, Target};
 use crate::threads::Workers;
@@ -51,10 +52,6 @@ const LEAST_ROWS: usize = 32;
 /// The largest distance between two rows of a sample.
 const MOST_APART: usize = 16;
 
-/// The number of rows between two checks for cancellation, which take a fraction of a millisecond
-/// at the largest width. It is a multiple of each distance between rows of a sample.
-const ROWS_PER_CHECK: usize = 8 * MOST_APART;
-
 /// The factor of multiplicative hashing: 2^32 over the golden ratio, made odd.
 const HASH: u32 = 0x9E37_79B1;
 
@@ -83,13 +80,12 @@ impl LosslessEstimate {
     ) -> Result<LosslessEstimate, EncodeError> {
         let (width, height) = source.size();
         let mut estimate = LosslessEstimate::new((width, height));
+        let mut checks = Checks::new(workers);
         for y in 0..height {
             if !estimate.samples(y) {
                 continue;
             }
-            if y.is_multiple_of(ROWS_PER_CHECK) {
-                workers.check()?;
-            }
+            checks.at(y * width)?;
             let above = source.row(y - 1, Target::Lossless);
             let row = source.row(y, Target::Lossless);
             estimate.add_row(&above, &row, source.layout().channels());

@@ -2,6 +2,7 @@
 
 use super::damage::{Damage, Rect, are_same};
 use super::incremental::IncrementalAnimation;
+use crate::checks::Checks;
 use crate::encoder::{Encoded, Encoder};
 use crate::error::EncodeError;
 use crate::picture::Picture;
@@ -79,12 +80,10 @@ impl<'a> AnimationEncoder<'a> {
     /// Copies `canvas` to `shown`, and returns the pixels that it replaces.
     fn show(&mut self, canvas: &Picture<'_>) -> Result<Damage, EncodeError> {
         let width = self.size.0 as usize;
-        let workers = self.inner.workers();
+        let mut checks = Checks::new(self.inner.workers());
         let mut rect: Option<Rect> = None;
         for (y, shown) in self.shown.chunks(width).enumerate() {
-            if y.is_multiple_of(ROWS_PER_CHECK) {
-                workers.check()?;
-            }
+            checks.at(y * width)?;
             let row = rgba_row(canvas, y);
             let row = row.as_chunks::<4>().0;
             if are_same(shown, row) {
@@ -105,9 +104,7 @@ impl<'a> AnimationEncoder<'a> {
         let rect = rect.unwrap_or_default();
         let mut before = Vec::with_capacity(rect.area());
         for y in rect.top..rect.bottom() {
-            if y.is_multiple_of(ROWS_PER_CHECK) {
-                workers.check()?;
-            }
+            checks.at(y * width)?;
             let shown = &mut self.shown[y * width..][rect.left..rect.right()];
             before.extend_from_slice(shown);
             let row = rgba_row(canvas, y);
@@ -116,9 +113,6 @@ impl<'a> AnimationEncoder<'a> {
         Ok(Damage { rect, before })
     }
 }
-
-/// Rows between two checks whether the work is still wanted.
-const ROWS_PER_CHECK: usize = 16;
 
 /// A row as red, green, blue and alpha.
 fn rgba_row<'a>(canvas: &'a Picture<'_>, y: usize) -> Cow<'a, [u8]> {

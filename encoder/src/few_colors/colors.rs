@@ -1,11 +1,9 @@
 //! The colors of a picture and how often each occurs.
 
+use crate::checks::PIXELS_PER_CHECK;
 use crate::error::EncodeError;
 use crate::threads::Workers;
 use crate::vp8l::MAX_COLORS;
-
-/// Pixels between two checks for cancellation: some tenths of a millisecond.
-pub const PIXELS_PER_CHECK: usize = 1 << 16;
 
 /// The most colors of a picture that is reduced. One of more is hardly shown by 256 of them.
 const MOST: usize = 1 << 14;

@@ -10,6 +10,7 @@ mod colors;
 mod palette;
 mod shift;
 
+use crate::checks::PIXELS_PER_CHECK;
 use crate::error::EncodeError;
 use crate::threads::Workers;
 use colors::Colors;
@@ -49,7 +50,7 @@ pub fn reduce(
         palette.assign(&mut colors, workers)?;
         let shifted = shift::raise_weights(pixels, width, &mut colors, limits.shift, workers)?;
         if shifted == 0 {
-            for part in pixels.chunks_mut(colors::PIXELS_PER_CHECK) {
+            for part in pixels.chunks_mut(PIXELS_PER_CHECK) {
                 workers.check()?;
                 colors.replace(part);
             }
