@@ -82,6 +82,8 @@ fn other_places_names_and_namespaces_are_not_read() {
             "<dc:rights> </dc:rights><dc:creator><rdf:Seq/></dc:creator>",
         ),
         ("", "<!-- <dc:rights>x</dc:rights> -->"),
+        // A text where structures belong.
+        ("p:Licensor='x'", "<p:Licensor>y</p:Licensor>"),
     ] {
         assert_eq!(kept(&packet(attributes, inside)), None, "{inside}");
     }

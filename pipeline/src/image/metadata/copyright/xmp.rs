@@ -101,15 +101,17 @@ impl Properties {
         self.add(property, vec![("", text)]);
     }
 
-    /// Adds a value, unless it is empty or there are too many.
+    /// Adds a value, unless it is empty or there are too many. A text in place of a structure is none.
     fn add(&mut self, property: usize, mut item: Item) {
+        let form = PROPERTIES[property].2;
         for (_, text) in &mut item {
             text.retain(is_allowed);
             *text = text.trim().to_owned();
         }
-        item.retain(|(_, text)| !text.is_empty());
+        let has_fields = matches!(form, Form::Structures(_));
+        item.retain(|(field, text)| !text.is_empty() && field.is_empty() != has_fields);
         let bytes = self.bytes + item.iter().map(|(_, text)| text.len()).sum::<usize>();
-        let most = match PROPERTIES[property].2 {
+        let most = match form {
             Form::Array(_) | Form::Structures(_) => MOST_TEXTS,
             Form::Text | Form::Resource | Form::Languages => 1,
         };
