@@ -7,10 +7,10 @@ mod animation;
 mod color;
 #[path = "../../fuzz/fuzz_targets/decode.rs"]
 mod decode;
-#[path = "../../fuzz/fuzz_targets/exif.rs"]
-mod exif;
 #[path = "../../fuzz/fuzz_targets/front_door.rs"]
 mod front_door;
+#[path = "../../fuzz/fuzz_targets/metadata.rs"]
+mod metadata;
 #[path = "../../fuzz/fuzz_targets/multipart.rs"]
 mod multipart;
 #[path = "../../fuzz/fuzz_targets/parameters.rs"]
@@ -19,8 +19,6 @@ mod parameters;
 mod vp8l_encode;
 #[path = "../../fuzz/fuzz_targets/webp_encode.rs"]
 mod webp_encode;
-#[path = "../../fuzz/fuzz_targets/xmp.rs"]
-mod xmp;
 
 use std::fs;
 use std::panic::catch_unwind;
@@ -82,11 +80,10 @@ replayed! {
     animation
     color
     decode
-    exif
     front_door
+    metadata
     multipart
     parameters
     vp8l_encode
     webp_encode
-    xmp
 }

@@ -56,23 +56,3 @@ pub fn decode(
     let (image, _) = open(bytes, format, limits)?.decode(Keep::NOTHING, workers)?;
     Ok(image)
 }
-
-/// For `fuzz/`: orients a picture by Exif data.
-#[cfg(feature = "testing")]
-pub fn orient(image: Image, exif: &[u8]) -> Image {
-    match metadata::orientation::read(exif) {
-        Some(orientation) => {
-            let never = Cancel::never();
-            let workers = Workers::new(1, None, &never);
-            let oriented = metadata::orientation::apply(image, orientation, workers);
-            oriented.expect("it is not cancelled")
-        }
-        None => image,
-    }
-}
-
-/// For `fuzz/`: the XMP that `metadata=copyright` keeps of a packet and of image resources.
-#[cfg(feature = "testing")]
-pub fn copyright(xmp: Option<&[u8]>, iptc: Option<&[u8]>) -> Option<Vec<u8>> {
-    metadata::copyright_xmp(xmp, iptc)
-}

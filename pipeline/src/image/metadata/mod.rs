@@ -5,8 +5,6 @@ pub mod orientation;
 pub mod tiff;
 
 pub use copyright::IPTC_NAME;
-#[cfg(feature = "testing")]
-pub use copyright::of_xmp as copyright_xmp;
 
 /// The metadata of a file that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
