@@ -101,7 +101,7 @@ impl Properties {
         self.add(property, vec![("", text)]);
     }
 
-    /// Adds a value, unless it is empty or there are too many. A text in place of a structure is none.
+    /// Adds a value, unless it is empty, one too many, or a text where a structure belongs.
     fn add(&mut self, property: usize, mut item: Item) {
         let form = PROPERTIES[property].2;
         for (_, text) in &mut item {
