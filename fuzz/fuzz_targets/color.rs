@@ -4,6 +4,7 @@
 
 #![cfg_attr(fuzzing, no_main)]
 
+use fuzz::tiff::Order;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use png::chunk::ChunkType;
@@ -201,50 +202,28 @@ impl Input {
         let channels = samples.len() / (WIDTH * HEIGHT) as usize;
         let strip = self.stored(samples, u16::to_le_bytes);
         let bits = if self.is_deep { 16u16 } else { 8 };
-        let bits: Vec<u8> = (0..channels).flat_map(|_| bits.to_le_bytes()).collect();
-        let short = |value: u32| (3u16, value.to_le_bytes()[..2].to_vec());
+        let bits = bits.to_le_bytes().repeat(channels);
         let photometric = match colors {
             Colors::Gray => 1,
             Colors::Rgb => 2,
             Colors::Cmyk => 5,
         };
+        let order = Order::Little;
         let mut fields = vec![
-            (256u16, short(WIDTH)),
-            (257, short(HEIGHT)),
-            (258, (3, bits)),
-            (259, short(1)),
-            (262, short(photometric)),
-            (273, (4, 8u32.to_le_bytes().to_vec())),
-            (277, short(channels as u32)),
-            (278, short(HEIGHT)),
-            (279, short(strip.len() as u32)),
+            order.short(256, WIDTH),
+            order.short(257, HEIGHT),
+            (258, 3, channels as u32, bits),
+            order.short(259, 1),
+            order.short(262, photometric),
+            order.long(273, 8),
+            order.short(277, channels as u32),
+            order.short(278, HEIGHT),
+            order.short(279, strip.len() as u32),
         ];
-        fields.extend(has_alpha.then(|| (338, short(2))));
-        fields.extend((!profile.is_empty()).then(|| (34_675, (1, profile.to_vec()))));
-
-        // The strip, the directory, and the values that have no place in it.
-        let directory = 8 + strip.len();
-        let mut file = [b"II*\0".as_slice(), &(directory as u32).to_le_bytes()].concat();
-        file.extend(&strip);
-        file.extend((fields.len() as u16).to_le_bytes());
-        let mut values_at = directory + 2 + fields.len() * 12 + 4;
-        let mut values: Vec<u8> = Vec::new();
-        for (tag, (kind, data)) in &fields {
-            let size = [1, 1, 2, 4][usize::from(*kind) - 1];
-            file.extend([tag.to_le_bytes(), kind.to_le_bytes()].as_flattened());
-            file.extend((data.len() as u32 / size).to_le_bytes());
-            if data.len() > 4 {
-                file.extend((values_at as u32).to_le_bytes());
-                values_at += data.len();
-                values.extend(data);
-            } else {
-                file.extend(data);
-                file.resize(file.len() + 4 - data.len(), 0);
-            }
-        }
-        file.extend([0; 4]);
-        file.extend(values);
-        file
+        fields.extend(has_alpha.then(|| order.short(338, 2)));
+        let profile = (!profile.is_empty()).then(|| profile.to_vec());
+        fields.extend(profile.map(|bytes| (34_675, 1, bytes.len() as u32, bytes)));
+        order.tiff(&strip, &fields)
     }
 }
 

@@ -4,6 +4,7 @@
 
 #![cfg_attr(fuzzing, no_main)]
 
+use fuzz::tiff::{Field, Order};
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use png::chunk::ChunkType;
@@ -48,13 +49,6 @@ enum Exif {
         cut: u8,
     },
     Bytes(Vec<u8>),
-}
-
-/// An order of the bytes of numbers.
-#[derive(Arbitrary, Clone, Copy, Debug)]
-enum Order {
-    Big,
-    Little,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -112,7 +106,7 @@ enum DataSet {
     Other(u8, u8, Vec<u8>),
 }
 
-/// The names of elements and attributes; the prefix of the namespace with number 3 is `n3`.
+/// The names of elements and attributes.
 const NAMES: [&str; 30] = [
     "n0:RDF",
     "n0:Description",
@@ -146,14 +140,15 @@ const NAMES: [&str; 30] = [
     "xml:lang",
 ];
 
-const NAMESPACES: [&str; 7] = [
-    "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "http://purl.org/dc/elements/1.1/",
-    "http://ns.adobe.com/xap/1.0/rights/",
-    "http://creativecommons.org/ns#",
-    "http://ns.useplus.org/ldf/xmp/1.0/",
-    "http://ns.adobe.com/photoshop/1.0/",
-    "http://ns.adobe.com/tiff/1.0/",
+/// The namespaces, each behind its prefix.
+const NAMESPACES: [(&str, &str); 7] = [
+    ("n0", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"),
+    ("n1", "http://purl.org/dc/elements/1.1/"),
+    ("n2", "http://ns.adobe.com/xap/1.0/rights/"),
+    ("n3", "http://creativecommons.org/ns#"),
+    ("n4", "http://ns.useplus.org/ldf/xmp/1.0/"),
+    ("n5", "http://ns.adobe.com/photoshop/1.0/"),
+    ("tiff", "http://ns.adobe.com/tiff/1.0/"),
 ];
 
 const WIDTH: u32 = 5;
@@ -321,9 +316,6 @@ impl Part {
     }
 }
 
-/// A field of a directory: tag, type, count, and the bytes of its value.
-type Field = (u16, u16, u32, Vec<u8>);
-
 impl Entry {
     fn field(&self, order: Order) -> Field {
         let text = |tag, text: &Text| {
@@ -341,50 +333,6 @@ impl Entry {
                 value,
             } => (0xC000 | tag, *kind, *count, value.to_vec()),
         }
-    }
-}
-
-impl Order {
-    fn u16(self, number: u16) -> [u8; 2] {
-        match self {
-            Order::Big => number.to_be_bytes(),
-            Order::Little => number.to_le_bytes(),
-        }
-    }
-
-    fn u32(self, number: u32) -> [u8; 4] {
-        match self {
-            Order::Big => number.to_be_bytes(),
-            Order::Little => number.to_le_bytes(),
-        }
-    }
-
-    /// A TIFF of this strip of pixels, from byte 8 on, and these fields, some of whose values stand
-    /// behind the directory.
-    fn tiff(self, strip: &[u8], fields: &[Field]) -> Vec<u8> {
-        let mut file = match self {
-            Order::Big => b"MM\0*".to_vec(),
-            Order::Little => b"II*\0".to_vec(),
-        };
-        file.extend(self.u32(8 + strip.len() as u32));
-        file.extend(strip);
-        file.extend(self.u16(fields.len() as u16));
-        let values_at = file.len() + 12 * fields.len() + 4;
-        let mut values: Vec<u8> = Vec::new();
-        for (tag, kind, count, value) in fields {
-            file.extend([self.u16(*tag), self.u16(*kind)].as_flattened());
-            file.extend(self.u32(*count));
-            if value.len() > 4 {
-                file.extend(self.u32((values_at + values.len()) as u32));
-                values.extend(value);
-            } else {
-                file.extend(value);
-                file.resize(file.len() + 4 - value.len(), 0);
-            }
-        }
-        file.extend([0; 4]);
-        file.extend(values);
-        file
     }
 }
 
@@ -462,7 +410,8 @@ fn png(pixels: &[u8], parts: &[Bytes]) -> Vec<u8> {
     file
 }
 
-/// The extended form (RFC 9649, section 2.7).
+/// The extended form (RFC 9649, section 2.7) around a picture that is encoded once, since encoding
+/// takes most of the time.
 fn webp(pixels: &[u8], parts: &[Bytes]) -> Vec<u8> {
     static PICTURE: OnceLock<Vec<u8>> = OnceLock::new();
     let picture = PICTURE.get_or_init(|| {
@@ -526,19 +475,17 @@ fn tiff(pixels: &[u8], parts: &[Bytes]) -> Vec<u8> {
         _ => None,
     });
     let (order, own) = own.unwrap_or((Order::Little, Vec::new()));
-    let short = |tag, number: u32| (tag, 3, 1, order.u16(number as u16).to_vec());
-    let long = |tag, number: u32| (tag, 4, 1, order.u32(number).to_vec());
     let bits = [8; 3].map(|bits| order.u16(bits)).concat();
     let mut fields = vec![
-        short(256, WIDTH),
-        short(257, HEIGHT),
+        order.short(256, WIDTH),
+        order.short(257, HEIGHT),
         (258, 3, 3, bits),
-        short(259, 1),
-        short(262, 2),
-        long(273, 8),
-        short(277, 3),
-        short(278, HEIGHT),
-        long(279, pixels.len() as u32),
+        order.short(259, 1),
+        order.short(262, 2),
+        order.long(273, 8),
+        order.short(277, 3),
+        order.short(278, HEIGHT),
+        order.long(279, pixels.len() as u32),
     ];
     fields.extend(own);
     for part in parts {
@@ -555,12 +502,7 @@ fn tiff(pixels: &[u8], parts: &[Bytes]) -> Vec<u8> {
 fn packet(foreign: Option<u8>, attributes: &[(u8, Text)], nodes: &[Node]) -> Vec<u8> {
     let mut xml = "<n0:RDF".to_owned();
     let foreign = foreign.map(|number| usize::from(number) % NAMESPACES.len());
-    for (number, uri) in NAMESPACES.iter().enumerate() {
-        let prefix = if number == 6 {
-            "tiff".to_owned()
-        } else {
-            format!("n{number}")
-        };
+    for (number, (prefix, uri)) in NAMESPACES.iter().enumerate() {
         let uri = if foreign == Some(number) { "x" } else { uri };
         let _ = write!(xml, " xmlns:{prefix}='{uri}'");
     }

@@ -10,6 +10,8 @@ extern crate self as fuzz;
 pub mod content;
 #[path = "../../fuzz/src/still.rs"]
 pub mod still;
+#[path = "../../fuzz/src/tiff.rs"]
+pub mod tiff;
 
 #[path = "../support/mod.rs"]
 mod support;
