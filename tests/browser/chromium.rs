@@ -1,5 +1,7 @@
-//! One Chromium with its driver, in a folder of its own. Both end with the value and, by a process
-//! that watches the test, also if the test is killed.
+//! Chromium with its driver, in a folder of its own. Starting one takes a third of a short test's
+//! time, so a test that has passed leaves its Chromium, tidied up, to the next one that wants it
+//! with the same options. A process that watches the test program ends those that are left when it
+//! ends, also if it is killed.
 
 use crate::support::skip::skipped;
 use crate::support::{Folder, TIMEOUT};
@@ -7,13 +9,15 @@ use crate::webdriver::{Failure, Wire};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The most browsers at a time: each has some 200 MB and several processes.
+/// The most browsers at a time, those that wait for a test among them: each has some 200 MB and
+/// several processes.
 const MAX_BROWSERS: usize = 3;
 
 /// What begins the line with the driver's port.
@@ -31,7 +35,7 @@ done
 "#;
 
 /// What a browser is started with.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Whether it runs scripts of pages.
     pub has_script: bool,
@@ -61,8 +65,48 @@ impl Default for Options {
     }
 }
 
-/// A running Chromium.
+/// A Chromium that a test has for itself.
 pub struct Chromium {
+    /// `None` before it has started, and once the value is dropped.
+    process: Option<Process>,
+    options: Options,
+    /// Of the pages that the test opens.
+    origin: String,
+}
+
+impl Chromium {
+    /// One with an empty profile, for the pages of `origin`; `None` where Chromium or its driver is
+    /// not installed.
+    pub fn start(options: Options, origin: &str) -> Option<Chromium> {
+        let programs = programs()?;
+        let mut chromium = Chromium {
+            process: take(options),
+            options,
+            origin: origin.to_owned(),
+        };
+        (chromium.process).get_or_insert_with(|| Process::start(programs, options));
+        Some(chromium)
+    }
+}
+
+impl Deref for Chromium {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        self.process.as_ref().expect("it has started")
+    }
+}
+
+impl Drop for Chromium {
+    fn drop(&mut self) {
+        let process = self.process.take();
+        let tidy = process.filter(|it| !thread::panicking() && it.tidy(&self.origin).is_ok());
+        give_back(tidy.map(|process| (self.options, process)));
+    }
+}
+
+/// A running Chromium, its driver and what watches them.
+pub struct Process {
     wire: Wire,
     session: String,
     driver: Child,
@@ -70,32 +114,24 @@ pub struct Chromium {
     /// Its end is what the watcher waits for.
     held: Option<ChildStdin>,
     folder: Folder,
-    _turn: Turn,
 }
 
-impl Chromium {
-    /// A new one, with an empty profile; `None` where Chromium or its driver is not installed.
-    pub fn start(options: Options) -> Option<Chromium> {
+impl Process {
+    fn start(programs: [&str; 2], options: Options) -> Process {
         /// A driver takes a free port of IPv6, and ends if that is not free in IPv4.
         const DRIVERS: usize = 5;
-        let programs = programs()?;
-        let mut turn = Turn::take();
         let mut said = String::new();
         for _ in 0..DRIVERS {
-            match Chromium::try_start(programs, options, turn) {
-                Ok(chromium) => return Some(chromium),
-                Err(failed) => (turn, said) = failed,
+            match Process::try_start(programs, options) {
+                Ok(process) => return process,
+                Err(last) => said = last,
             }
         }
         panic!("{DRIVERS} drivers ended without saying their port: {said}");
     }
 
     /// Starts a driver with a browser. An error is what the driver said before it ended.
-    fn try_start(
-        [driver, browser]: [&str; 2],
-        options: Options,
-        turn: Turn,
-    ) -> Result<Chromium, (Turn, String)> {
+    fn try_start([driver, browser]: [&str; 2], options: Options) -> Result<Process, String> {
         let folder = Folder::new();
         let mut driver = Command::new(driver)
             .arg("--port=0")
@@ -126,22 +162,21 @@ impl Chromium {
                 drop(held);
                 watcher.wait().ok();
                 driver.wait().ok();
-                return Err((turn, said));
+                return Err(said);
             }
         };
         // Read on, so that the driver never waits for a full pipe.
         thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
-        let mut chromium = Chromium {
+        let mut process = Process {
             wire: Wire::to(port),
             session: String::new(),
             driver,
             watcher,
             held,
             folder,
-            _turn: turn,
         };
-        chromium.begin(browser, options);
-        Ok(chromium)
+        process.begin(browser, options);
+        Ok(process)
     }
 
     /// Where downloads are put.
@@ -214,8 +249,40 @@ impl Chromium {
         if let Some(process) = begun["capabilities"]["goog:processID"].as_u64() {
             fs::write(self.process_file(), process.to_string()).expect("the folder is ours");
         }
-        let allowed = json!({"behavior": "allow", "downloadPath": self.downloads()});
-        self.devtools("Browser.setDownloadBehavior", &allowed);
+        self.devtools("Browser.setDownloadBehavior", &self.download_behavior());
+    }
+
+    fn download_behavior(&self) -> Value {
+        json!({"behavior": "allow", "downloadPath": self.downloads()})
+    }
+
+    /// Makes it as it was at the beginning: an empty tab, which knows nothing of what the tabs
+    /// before were told to show or to be without, and nothing stored for pages of `origin`.
+    fn tidy(&self, origin: &str) -> Result<(), Failure> {
+        self.delete("chromium/network_conditions")?;
+        let old = self.get("window/handles")?;
+        let new = self.post("window/new", &json!({"type": "tab"}))?["handle"].take();
+        for tab in old.as_array().into_iter().flatten().chain([&new]) {
+            self.post("window", &json!({"handle": tab}))?;
+            if *tab != new {
+                self.delete("window")?;
+            }
+        }
+        let stored = json!({"origin": origin, "storageTypes": "all"});
+        for (command, parameters) in [
+            ("Network.clearBrowserCookies", json!({})),
+            ("Network.clearBrowserCache", json!({})),
+            ("Storage.clearDataForOrigin", stored),
+            // It ends with the tab by which it was sent.
+            ("Browser.setDownloadBehavior", self.download_behavior()),
+        ] {
+            let parameters = json!({"cmd": command, "params": parameters});
+            self.post("goog/cdp/execute", &parameters)?;
+        }
+        // They are read once.
+        self.post("se/log", &json!({"type": "browser"}))?;
+        fs::remove_dir_all(self.downloads()).ok();
+        Ok(())
     }
 
     fn process_file(&self) -> PathBuf {
@@ -223,7 +290,7 @@ impl Chromium {
     }
 }
 
-impl Drop for Chromium {
+impl Drop for Process {
     fn drop(&mut self) {
         let path = format!("/session/{}", self.session);
         if self.wire.send("DELETE", &path, None).is_ok() {
@@ -236,28 +303,44 @@ impl Drop for Chromium {
     }
 }
 
-/// The right to run a browser: there are [`MAX_BROWSERS`] of them.
-struct Turn;
-
-static RUNNING: Mutex<usize> = Mutex::new(0);
-static ENDED: Condvar = Condvar::new();
-
-impl Turn {
-    fn take() -> Turn {
-        let running = RUNNING.lock().expect("nobody panics while holding it");
-        let mut running = ENDED
-            .wait_while(running, |running| *running >= MAX_BROWSERS)
-            .expect("nobody panics while holding it");
-        *running += 1;
-        Turn
-    }
+/// The browsers that there are, at most [`MAX_BROWSERS`].
+struct Browsers {
+    /// How many tests have one.
+    taken: usize,
+    /// Those that wait for a test, by what they were started with.
+    idle: Vec<(Options, Process)>,
 }
 
-impl Drop for Turn {
-    fn drop(&mut self) {
-        *RUNNING.lock().expect("nobody panics while holding it") -= 1;
-        ENDED.notify_one();
+static BROWSERS: Mutex<Browsers> = Mutex::new(Browsers {
+    taken: 0,
+    idle: Vec::new(),
+});
+static GIVEN_BACK: Condvar = Condvar::new();
+
+/// Waits for the right to have a browser, until [`give_back`]. Gives one if one of these options is
+/// idle.
+fn take(options: Options) -> Option<Process> {
+    let browsers = BROWSERS.lock().expect("nobody panics while holding it");
+    let mut browsers = GIVEN_BACK
+        .wait_while(browsers, |browsers| browsers.taken >= MAX_BROWSERS)
+        .expect("nobody panics while holding it");
+    browsers.taken += 1;
+    let place = browsers.idle.iter().position(|(of, _)| *of == options);
+    if let Some(place) = place {
+        return Some(browsers.idle.swap_remove(place).1);
     }
+    let ended = (browsers.taken + browsers.idle.len() > MAX_BROWSERS).then(|| browsers.idle.pop());
+    drop(browsers);
+    drop(ended);
+    None
+}
+
+/// Ends what [`take`] began; the browser may be had by another test.
+fn give_back(idle: Option<(Options, Process)>) {
+    let mut browsers = BROWSERS.lock().expect("nobody panics while holding it");
+    browsers.taken -= 1;
+    browsers.idle.extend(idle);
+    GIVEN_BACK.notify_one();
 }
 
 /// The port that the driver listens on, once it does. An error is what it said before it ended.

@@ -67,9 +67,10 @@ impl Browser {
 
     pub fn start_with(server: &Server, options: Options) -> Option<Browser> {
         let host = options.host.unwrap_or("127.0.0.1");
+        let base_url = format!("http://{host}:{}", server.address.port());
         let browser = Browser {
-            chromium: Chromium::start(options)?,
-            base_url: format!("http://{host}:{}", server.address.port()),
+            chromium: Chromium::start(options, &base_url)?,
+            base_url,
             expected: RefCell::default(),
         };
         browser.show_as(1280, Theme::Light);
