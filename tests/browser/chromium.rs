@@ -67,16 +67,16 @@ impl Default for Options {
 
 /// A Chromium that a test has for itself.
 pub struct Chromium {
-    /// `None` before it has started, and once the value is dropped.
+    /// The programs; `None` before they have started, and once the value is dropped.
     process: Option<Process>,
     options: Options,
-    /// Of the pages that the test opens.
+    /// The origin of the pages that the test opens.
     origin: String,
 }
 
 impl Chromium {
-    /// One with an empty profile, for the pages of `origin`; `None` where Chromium or its driver is
-    /// not installed.
+    /// Gives a test a Chromium with an empty profile, for the pages of `origin`; `None` where
+    /// Chromium or its driver is not installed.
     pub fn start(options: Options, origin: &str) -> Option<Chromium> {
         let programs = programs()?;
         let mut chromium = Chromium {
@@ -84,7 +84,11 @@ impl Chromium {
             options,
             origin: origin.to_owned(),
         };
-        (chromium.process).get_or_insert_with(|| Process::start(programs, options));
+        let started = || Process::start(programs, options);
+        let process = chromium.process.get_or_insert_with(started);
+        // This holds as long as the tab by which it is sent: each test sends it by its first tab.
+        let allowed = json!({"behavior": "allow", "downloadPath": process.downloads()});
+        process.devtools("Browser.setDownloadBehavior", &allowed);
         Some(chromium)
     }
 }
@@ -202,9 +206,13 @@ impl Process {
 
     /// Sends a command of the Chrome `DevTools` Protocol.
     pub fn devtools(&self, command: &str, parameters: &Value) -> Value {
+        self.try_devtools(command, parameters)
+            .unwrap_or_else(|failure| panic!("{command}: {failure}"))
+    }
+
+    fn try_devtools(&self, command: &str, parameters: &Value) -> Result<Value, Failure> {
         let parameters = json!({"cmd": command, "params": parameters});
         self.post("goog/cdp/execute", &parameters)
-            .unwrap_or_else(|failure| panic!("{command}: {failure}"))
     }
 
     fn path(&self, command: &str) -> String {
@@ -249,11 +257,6 @@ impl Process {
         if let Some(process) = begun["capabilities"]["goog:processID"].as_u64() {
             fs::write(self.process_file(), process.to_string()).expect("the folder is ours");
         }
-        self.devtools("Browser.setDownloadBehavior", &self.download_behavior());
-    }
-
-    fn download_behavior(&self) -> Value {
-        json!({"behavior": "allow", "downloadPath": self.downloads()})
     }
 
     /// Makes it as it was at the beginning: an empty tab, which knows nothing of what the tabs
@@ -269,17 +272,10 @@ impl Process {
             }
         }
         let stored = json!({"origin": origin, "storageTypes": "all"});
-        for (command, parameters) in [
-            ("Network.clearBrowserCookies", json!({})),
-            ("Network.clearBrowserCache", json!({})),
-            ("Storage.clearDataForOrigin", stored),
-            // It ends with the tab by which it was sent.
-            ("Browser.setDownloadBehavior", self.download_behavior()),
-        ] {
-            let parameters = json!({"cmd": command, "params": parameters});
-            self.post("goog/cdp/execute", &parameters)?;
-        }
-        // They are read once.
+        self.try_devtools("Network.clearBrowserCookies", &json!({}))?;
+        self.try_devtools("Network.clearBrowserCache", &json!({}))?;
+        self.try_devtools("Storage.clearDataForOrigin", &stored)?;
+        // Messages on the console are given once, so the next test does not get these.
         self.post("se/log", &json!({"type": "browser"}))?;
         fs::remove_dir_all(self.downloads()).ok();
         Ok(())
@@ -305,9 +301,9 @@ impl Drop for Process {
 
 /// The browsers that there are, at most [`MAX_BROWSERS`].
 struct Browsers {
-    /// How many tests have one.
+    /// The number of tests that have a browser.
     taken: usize,
-    /// Those that wait for a test, by what they were started with.
+    /// The browsers that wait for a test, each with what it was started with.
     idle: Vec<(Options, Process)>,
 }
 
@@ -317,8 +313,8 @@ static BROWSERS: Mutex<Browsers> = Mutex::new(Browsers {
 });
 static GIVEN_BACK: Condvar = Condvar::new();
 
-/// Waits for the right to have a browser, until [`give_back`]. Gives one if one of these options is
-/// idle.
+/// Waits until the test may have a browser, which it has until [`give_back`]. Returns an idle one
+/// of these options; if there is none, the caller starts one.
 fn take(options: Options) -> Option<Process> {
     let browsers = BROWSERS.lock().expect("nobody panics while holding it");
     let mut browsers = GIVEN_BACK
@@ -335,7 +331,7 @@ fn take(options: Options) -> Option<Process> {
     None
 }
 
-/// Ends what [`take`] began; the browser may be had by another test.
+/// Ends what [`take`] began, and leaves the browser, if it is given, to another test.
 fn give_back(idle: Option<(Options, Process)>) {
     let mut browsers = BROWSERS.lock().expect("nobody panics while holding it");
     browsers.taken -= 1;
